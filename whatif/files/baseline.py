@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,14 +37,14 @@ def read_results(path: Path) -> dict[str, dict[str, float]]:
     try:
         found = json.loads(read_text(path))["results"]
         return {str(name): {str(key): _number(value) for key, value in its.items()} for name, its in found.items()}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         message = "no file of results: `whatif check SCENARIO --against FILE --update` writes one"
         raise refuse(shown_path(path), message) from None
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError
     return float(value)
 
 
