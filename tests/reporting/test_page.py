@@ -144,6 +144,15 @@ def test_the_command_at_its_end_makes_the_same_page_again(asked, whatif_main, mo
     assert Path("r.html").read_text() == text.replace(str(asked), "r.html")
 
 
+@pytest.mark.parametrize("seconds", ["999999999999", "9" * 20, "today"])
+def test_an_impossible_time_of_the_build_is_refused(whatif_main, monkeypatch, seconds):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", seconds)
+    code, _, err = whatif_main("report", "minife", "-o", "r.html")
+    assert (code, Path("r.html").exists()) == (2, False)
+    assert "SOURCE_DATE_EPOCH" in err
+    assert "expected seconds since 1970, up to the year 9999" in err
+
+
 @pytest.mark.parametrize("ranks", [[6, 12], np.array([6, 12]), "6, 12"])
 def test_the_command_of_a_page_of_the_library_can_be_run(tmp_path, whatif_main, ranks):
     whatif.report("minife", tmp_path / "r.html", {"application.rank_count": ranks})

@@ -6,11 +6,13 @@ With the same version of matplotlib, the same description gives the same SVG byt
 from __future__ import annotations
 
 import io
+import os
 import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -56,8 +58,22 @@ def check_picture(path: Path) -> None:
     check_library()
 
 
+def build_time() -> datetime | None:
+    """Time of a reproducible build (SOURCE_DATE_EPOCH), which matplotlib reads, too; None if it is not stated.
+
+    Raise `UsageError` for what matplotlib refuses: other texts than seconds since 1970, and times after the year 9999.
+    """
+    stated = os.environ.get("SOURCE_DATE_EPOCH")
+    try:
+        return datetime.fromtimestamp(int(stated), UTC) if stated else None
+    except (ValueError, OverflowError, OSError):
+        message = f"SOURCE_DATE_EPOCH {shorten(stated or '', 40)}: expected seconds since 1970, up to the year 9999"
+        raise UsageError(message) from None
+
+
 def check_library() -> None:
-    """Raise `UsageError` if matplotlib is missing."""
+    """Raise `UsageError` if matplotlib is missing, and as `build_time`."""
+    build_time()
     try:
         import matplotlib  # noqa: F401
     except ImportError:

@@ -5,7 +5,6 @@ The texts of files are data: the templates escape all but the pictures that are 
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 from collections.abc import Mapping
@@ -18,7 +17,7 @@ import numpy as np
 from whatif import __version__
 from whatif.errors import UsageError
 from whatif.extras import install_command
-from whatif.plotting.picture import check_library, colour_variables
+from whatif.plotting.picture import build_time, check_library, colour_variables
 from whatif.visible_text import visible
 
 if TYPE_CHECKING:
@@ -82,7 +81,6 @@ def _versions() -> str:
 
 
 def _date() -> str:
-    """Time of the page, or that of a reproducible build (SOURCE_DATE_EPOCH)."""
-    stated = os.environ.get("SOURCE_DATE_EPOCH", "")
-    moment = datetime.fromtimestamp(int(stated), UTC) if stated.isdecimal() else datetime.now(UTC)
+    """Time of the page, or that of a reproducible build."""
+    moment = build_time() or datetime.now(UTC)
     return moment.strftime("%Y-%m-%d %H:%M UTC")
