@@ -425,6 +425,10 @@ RAW = {
     "keys": (b"a." * 100_000 + b"a = 1", "s.toml:1:1: not TOML"),
     "deep": (b"a." * 900 + b"a = 1", "s.toml:1:1: a: tables are nested"),
     "digits": (b"a = " + b"1" * 10_000, "s.toml:1:1: not TOML"),
+    "carriage returns": (
+        b'# Mine\rplatform = "summit"\r',
+        "; its lines end with CR alone: convert them, such as with `tr '\\r' '\\n' < OLD > NEW`",
+    ),
     "large": (b"# " + b"x" * 10_000_000, "s.toml: larger than 1000 kB"),
     "empty": (b"", "s.toml: is empty; `whatif new` writes a scenario to begin with"),
     "list": (b"application = [1]\nplatform = [2]", "s.toml:1:1: application: `[1]` must be a table"),

@@ -170,6 +170,17 @@ def test_unicode_text_of_a_spreadsheet_is_read(tmp_path, encoding, packed, monke
     assert values(table, "Zeit") == [64.5, 30.2]
 
 
+@pytest.mark.parametrize("size", [40, 2**20])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_line_ends_of_a_carriage_return_alone_are_read(tmp_path, encoding, size, monkeypatch):
+    monkeypatch.setattr("whatif.importers.text.chunks.__defaults__", (size,))
+    text = "nodes,time [s]\r1,64.5\r2,30.2\r"
+    (tmp_path / "m.csv").write_bytes(text.encode(encoding))
+    for table in (read_runs([tmp_path / "m.csv"]), parse_runs_csv(text, "m.csv")):
+        assert values(table, "nodes") == [1.0, 2.0]
+        assert values(table, "time") == [64.5, 30.2]
+
+
 LAMMPS = "LAMMPS (2 Aug 2023)\nunits\t\tlj\n\nLoop time of 1.2 on 4 procs for 100 steps with 32000 atoms\n"
 TAU = '2 templated_functions_MULTI_TIME\n# Name Calls Subrs Excl Incl ProfileCalls #\n"main" 1 1 3 3000 0 GROUP="A"\n'
 

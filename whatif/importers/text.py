@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from codecs import getincrementaldecoder
+from codecs import IncrementalDecoder, getincrementaldecoder
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -97,14 +97,8 @@ def chunks(path: Path, size: int = CHUNK_SIZE) -> Iterator[str]:
 
 
 def _pieces_of(file: gzip.GzipFile | io.BufferedReader, name: str, size: int, most: int) -> Iterator[str]:
-    rest, read, recoded = b"", 0, None
-    while block := file.read(size):
-        if not read and block.startswith(_UTF_16):
-            recoded = getincrementaldecoder("utf-16")("replace")
-        block = block if recoded is None else recoded.decode(block).encode()
-        if not read:
-            _refuse_other(name, block)
-            block = block.removeprefix(b"\xef\xbb\xbf")
+    rest, read = b"", 0
+    for block in _blocks(file, name, size):
         if (read := read + len(block) + 1) > most:
             raise refuse(name, f"unpacks to more than {_LARGEST_RATIO} times its size")
         whole, end, rest = (rest + block).rpartition(b"\n")
@@ -114,6 +108,23 @@ def _pieces_of(file: gzip.GzipFile | io.BufferedReader, name: str, size: int, mo
             yield _decoded(whole + end)
     if rest:
         yield _decoded(rest)
+
+
+def _blocks(file: gzip.GzipFile | io.BufferedReader, name: str, size: int) -> Iterator[bytes]:
+    """Blocks of a file in UTF-8, without a mark of the byte order; line ends of `\\r` alone become `\\n`."""
+    block = file.read(size)
+    recoder = getincrementaldecoder("utf-16")("replace") if block.startswith(_UTF_16) else None
+    head = _in_utf_8(block, recoder)
+    _refuse_other(name, head)
+    # "CSV (Macintosh)" of a spreadsheet has such line ends.
+    line_end = b"\r" if b"\r" in head and b"\n" not in head else b"\n"
+    yield head.removeprefix(b"\xef\xbb\xbf").replace(line_end, b"\n")
+    while block := file.read(size):
+        yield _in_utf_8(block, recoder).replace(line_end, b"\n")
+
+
+def _in_utf_8(block: bytes, recoder: IncrementalDecoder | None) -> bytes:
+    return block if recoder is None else recoder.decode(block).encode()
 
 
 def _decoded(block: bytes) -> str:
@@ -144,4 +155,5 @@ CUT_OFF: Final = "a last row without a line end may be cut off, left out; add a 
 
 def pieces(text: str) -> tuple[str, ...]:
     """Text in the form of `chunks`: line ends are `\\n`, the last line has one."""
-    return (text.removeprefix("\ufeff").replace("\r\n", "\n").removesuffix("\n") + "\n",) if text else ()
+    unified = text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
+    return (unified.removeprefix("\ufeff").removesuffix("\n") + "\n",) if text else ()

@@ -154,6 +154,8 @@ def _advice(message: str, text: str, line: int) -> str:
         # The usual cause: `platform = "summit"` followed by a table `[platform]`.
         twice = re.search(r"^platform\s*=", text, re.MULTILINE)
         return '; to change values of a platform, write `[platform]` with `extends = "NAME"`' if twice else ""
+    if "\r" in text and "\n" not in text:
+        return r"; its lines end with CR alone: convert them, such as with `tr '\r' '\n' < OLD > NEW`"
     rows = text.split("\n")
     stated = _UNQUOTED.fullmatch(rows[line - 1]) if line <= len(rows) else None
     if stated is None:
