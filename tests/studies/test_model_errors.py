@@ -50,6 +50,18 @@ def test_errors_are_predicted_over_measured_minus_one(nap, tmp_path):
     assert found["iteration_time"].largest_error == pytest.approx(1.0, rel=1e-12, abs=0)
 
 
+def test_rows_that_are_equal_in_every_column_are_reported(nap, tmp_path):
+    said = "warning: rows that are equal in every column count as separate runs: "
+    text = "rank_count,sleep [ms],doze [ms],source\n6,1,,a\n12,1,6,a\n6,1,,a\n6,1.1,,a\n12,1,6,b\n12,1,6,a\n"
+    errors = whatif.validate(nap, runs=runs(tmp_path, text))
+    assert len(errors.runs) == 6
+    assert f"{said}line 4 as line 2, line 7 as line 3" in errors.notes
+    errors = whatif.validate(nap, runs=runs(tmp_path, "rank_count,sleep [ms]\n" + "6,1\n" * 9))
+    assert f"{said}line 3 as line 2, line 4 as line 2, line 5 as line 2 and 5 more" in errors.notes
+    errors = whatif.validate(nap, runs=runs(tmp_path, "rank_count,sleep [ms]\n6,1\n6,1.1\n12,1\n"))
+    assert not [note for note in errors.notes if said in note]
+
+
 def test_table_has_a_row_for_each_measured_value(nap, tmp_path):
     text = "# a remark\nrank_count,sleep [ms],doze [ms],source\n6,1,6,log 1\n\n12,4,,log 2\n"
     frame = whatif.validate(nap, runs=runs(tmp_path, text)).to_pandas()

@@ -35,6 +35,8 @@ _SUM: Final = " + "
 _OF_FILE: Final = " of "
 _RUNS_AT_A_TIME: Final = 8192
 """Most runs of one evaluation: all terms of a run take about 10 kB."""
+_MOST_PAIRS: Final = 3
+"""Most pairs of equal rows that a warning names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +65,7 @@ class MeasuredRuns:
     results: tuple[MeasuredResult, ...]
     lines: NDArray[np.int64]
     warnings: tuple[str, ...] = ()
-    """How cells were read that are not numbers, such as failed runs."""
+    """How cells were read that are not numbers, such as failed runs, and rows that are equal in every column."""
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -219,7 +221,8 @@ class _Reader:
         if not parameters:
             raise refuse(self.sheet.file, "no parameter among the columns, such as `platform` or `rank_count`")
         axis, sheet = Axis("runs", parameters), self.sheet
-        return MeasuredRuns(sheet.file, axis, tuple(results.values()), sheet.lines, sheet.warnings)
+        warnings = (*sheet.warnings, *_repeated_rows(sheet))
+        return MeasuredRuns(sheet.file, axis, tuple(results.values()), sheet.lines, warnings)
 
     def _path(self, name: str) -> str | None:
         """Path of a parameter: as written, or the only path that ends with the name; None for a result."""
@@ -315,6 +318,20 @@ class _Reader:
     def _refused(self, heading: str, message: str, run: int | None = None) -> InvalidFileError:
         line = 0 if run is None else int(self.sheet.lines[run])
         return refuse(self.sheet.file, message, line, heading[:80])
+
+
+def _repeated_rows(sheet: RunSheet) -> Iterator[str]:
+    """Warning about rows that are equal in every column: repeated measurements rarely take exactly the same time."""
+    first: dict[str, int] = {}
+    pairs = []
+    for line, *row in zip(sheet.lines.tolist(), *(values.tolist() for values in sheet.values.values()), strict=True):
+        # As text, so that missing values, NaN, are equal.
+        same = first.setdefault(repr(row), line)
+        pairs += [(line, same)] if same != line else []
+    if pairs:
+        named = ", ".join(f"line {line} as line {same}" for line, same in pairs[:_MOST_PAIRS])
+        more = f" and {len(pairs) - _MOST_PAIRS:,} more" if len(pairs) > _MOST_PAIRS else ""
+        yield f"rows that are equal in every column count as separate runs: {named}{more}"
 
 
 def _unit(column: Column) -> str:
