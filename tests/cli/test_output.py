@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -42,6 +43,24 @@ def test_a_file_of_html_is_a_page_with_the_table_that_is_printed(whatif_main, tm
     page = (tmp_path / "x.html").read_text(encoding="utf-8")
     assert page.startswith('<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n')
     assert page.endswith(f"<body>\n{printed}</body>\n</html>\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "heading", "share"),
+    [
+        (("validate", "minimd", "--by", "result"), "mean_absolute_error", r"\d+\.\d%"),
+        (("validate", "minimd"), "error", r"[+-]\d+\.\d%"),
+        (("diff", "minimd", "--platform", "summit"), "share", r"[+-]\d+\.\d%"),
+    ],
+)
+def test_errors_and_shares_of_html_and_markdown_are_in_per_cent(whatif_main, words, heading, share):
+    lines = whatif_main(*words, "--format", "markdown")[1].splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+    place = rows[0].index(heading)
+    assert all(re.fullmatch(share, row[place]) for row in rows[2:])
+    html = whatif_main(*words, "--format", "html")[1]
+    assert html.count("%</td>") == "".join(lines).count("%")
+    assert "%" not in whatif_main(*words, "--format", "csv")[1]
 
 
 @pytest.mark.parametrize(

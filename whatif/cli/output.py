@@ -108,9 +108,9 @@ class Output:
         if self.file_format == "toml":
             self.write_toml(cast("TomlResult", result))
             return
-        readable = self.file_format == "table"
-        table = result.readable_table() if readable else result.table()
-        if len(table) or not readable:
+        tables = {"table": result.readable_table, "markdown": result.document_table, "html": result.document_table}
+        table = tables.get(self.file_format, result.table)()
+        if len(table) or self.file_format != "table":
             self.print_table(table, result.optional_columns)
 
     def write_toml(self, result: TomlResult) -> None:

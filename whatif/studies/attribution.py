@@ -88,11 +88,16 @@ class Attribution(StudyResult):
         notes = {"before": f"{self.before!r}", "after": f"{self.after!r}"}
         return Table.of_rows({**columns, "share": ONE, "then": self.dimension}, rows, notes)
 
+    def document_table(self) -> Table:
+        """The table with shares in per cent."""
+        table = self.table()
+        shares = text_column(f"{share:+.1%}" for share in table.columns["share"].values)
+        return replace(table, columns={**table.columns, "share": shares})
+
     def readable_table(self) -> Table:
         """The table with short texts, shares in per cent and a waterfall."""
-        table = self.table()
+        table = self.document_table()
         texts = {name: text_column(map(_short, table.columns[name].values)) for name in ("before", "after")}
-        texts["share"] = text_column(f"{share:+.1%}" for share in table.columns["share"].values)
         return replace(table, columns={**table.columns, **texts}).with_texts("waterfall", _waterfall(self._ends()))
 
     def _ends(self) -> list[float]:

@@ -144,15 +144,20 @@ class ModelErrors(RunsResult):
         columns["error"] = Column(predicted[places] / values[places] - 1, ONE)
         return Table(columns, {"runs": self.runs.file, **{item.result: item.text for item in self.accuracy}})
 
-    def readable_table(self) -> Table:
-        """The table with errors in per cent, and parameters by their last name."""
+    def document_table(self) -> Table:
+        """The table with errors in per cent."""
         table = self.table()
         shares = ("mean_absolute_error", "bias", "largest_error", "error")
         columns = {name: _percent(column, name) if name in shares else column for name, column in table.columns.items()}
+        return Table(columns, table.notes)
+
+    def readable_table(self) -> Table:
+        """The table with errors in per cent, and parameters by their last name."""
+        table = self.document_table()
         paths = list(self.runs.axis.parameters)
         ends = [path.rpartition(".")[2] for path in paths]
         short = {path: end if ends.count(end) == 1 else path for path, end in zip(paths, ends, strict=True)}
-        return Table({short.get(name, name): column for name, column in columns.items()}, table.notes)
+        return Table({short.get(name, name): column for name, column in table.columns.items()}, table.notes)
 
     def summary(self) -> tuple[str, ...]:
         """Mean absolute error and bias of each result, and a hint at a wrong unit."""
