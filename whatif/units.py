@@ -69,6 +69,9 @@ BYTE_PER_SECOND = BYTE / SECOND
 FLOP_PER_SECOND = FLOP / SECOND
 FLOP_PER_BYTE = FLOP / BYTE
 WATT = JOULE / SECOND
+MICROSECOND = 1e-6
+NANOSECOND = 1e-9
+"""Seconds of a microsecond and of a nanosecond."""
 DAY = 86_400.0
 """Seconds of a day."""
 CARBON_PER_JOULE = CARBON / JOULE

@@ -33,7 +33,7 @@ from whatif.models.library_steps import (
     short_tree_time,
 )
 from whatif.models.quantities import FloatArray
-from whatif.units import BYTE_PER_SECOND, ONE, SECOND, Dimension
+from whatif.units import BYTE_PER_SECOND, MICROSECOND, ONE, SECOND, Dimension
 from whatif.vocabulary import PROTOCOLS
 
 PATH: Final = "network.collectives"
@@ -52,12 +52,11 @@ _PER_LIMIT: Final = 3
 _MOST_STEPS: Final = 60
 _MOSTLY: Final = 0.8
 _LEAST_COST: Final = 1e-12
-_MICROSECOND: Final = 1e-6
 _GAPS: Final[Mapping[Scale, tuple[float, ...]]] = {
     "in_domain": RING.in_domain,
     "between_domains": RING.between_domains,
 }
-_TREE_PRIOR: Final = np.array([TREE.start[0] * _MICROSECOND, TREE.between_domains[0] * _MICROSECOND, np.nan])
+_TREE_PRIOR: Final = np.array([TREE.start[0] * MICROSECOND, TREE.between_domains[0] * MICROSECOND, np.nan])
 _TREE_START: Final = np.array([*_TREE_PRIOR[:2], 1e10])
 Residuals = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
@@ -264,7 +263,7 @@ def _divisions(sizes: FloatArray) -> Iterator[FloatArray]:
 
 def _prior(gaps: tuple[float, ...], count: int) -> FloatArray:
     """Starts and gaps of NCCL's tuner for the longest `count` protocols, and the whole bandwidth."""
-    return np.array([*RING.start[-count:], *gaps[-count:], 1 / _MICROSECOND]) * _MICROSECOND
+    return np.array([*RING.start[-count:], *gaps[-count:], 1 / MICROSECOND]) * MICROSECOND
 
 
 def _start(traffic: Traffic, times: FloatArray, limits: FloatArray, prior: FloatArray) -> FloatArray:

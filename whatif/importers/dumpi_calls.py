@@ -10,8 +10,9 @@ from typing import Final
 from whatif.importers.dumpi_arguments import Arguments
 from whatif.importers.dumpi_communicators import ALONE, NONE, WORLD, Creation
 from whatif.importers.mpi_names import COLLECTIVE_KINDS, DATATYPE_SIZES, is_local, is_outside
-from whatif.importers.operations import LARGEST_TAG, NANOSECOND, Operations
+from whatif.importers.operations import LARGEST_TAG, Operations
 from whatif.simulation.rank_programs import ANY, Kind
+from whatif.units import NANOSECOND
 
 _NULL_COMMUNICATOR, _WORLD, _SELF = 1, 2, 3
 _DATATYPES: Final = dict(enumerate(DATATYPE_SIZES.values(), 1))

@@ -29,13 +29,13 @@ from whatif.importers.operations import (
     LARGEST_SIZE,
     LARGEST_TAG,
     MOST_RANKS,
-    NANOSECOND,
     refuse_missing_ranks,
     rows,
 )
 from whatif.importers.text import CUT_OFF, chunks, pieces, readable, refuse
 from whatif.schema.toml import shown_path
 from whatif.simulation.rank_programs import ANY, Kind, RankProgram, Trace
+from whatif.units import NANOSECOND
 
 _BATCH: Final = 1_000_000
 _LONGEST_RANK: Final = 2**24

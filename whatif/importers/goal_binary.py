@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.importers.graphs import Batch, Dependencies, Indices, programs
-from whatif.importers.operations import LARGEST_SIZE, LARGEST_TAG, MOST_OPERATIONS, MOST_RANKS, NANOSECOND
+from whatif.importers.operations import LARGEST_SIZE, LARGEST_TAG, MOST_OPERATIONS, MOST_RANKS
 from whatif.importers.text import refuse
 from whatif.schema.toml import shown_path
 from whatif.simulation.rank_programs import Kind, RankProgram, Trace
+from whatif.units import NANOSECOND
 
 MAGIC: Final = (4223).to_bytes(8, "little")
 """First bytes of the file."""

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.importers.graphs import Batch
-from whatif.importers.operations import LARGEST_SIZE, LARGEST_TAG, NANOSECOND
+from whatif.importers.operations import LARGEST_SIZE, LARGEST_TAG
 from whatif.importers.packed_words import Codes, PackedWords, UnusualTextError, require
 from whatif.models.quantities import IntArray
 from whatif.simulation.rank_programs import ANY, Kind
+from whatif.units import NANOSECOND
 
 _ALLOWED: Final = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:{}- \t\n"
 _BEYOND: Final = 16

@@ -22,7 +22,6 @@ LARGEST_SIZE: Final = 2.0**60
 """B of a message, or of the buffer of a collective."""
 LARGEST_TAG: Final = 2**31 - 1
 """The largest tag of a message."""
-NANOSECOND: Final = 1e-9
 
 MESSAGES: Final = (Kind.SEND, Kind.RECEIVE, Kind.ISEND, Kind.IRECEIVE)
 """Kinds that have a peer and a tag."""

@@ -17,9 +17,9 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from whatif.models.quantities import Bytes, BytesPerSecond, Count, FloatArray, Seconds, model
+from whatif.units import MICROSECOND
 
 _SOURCE: Final = "NCCL, src/graph/tuning.cc @5067397c"
-_MICROSECOND: Final = 1e-6
 
 
 class Latencies(NamedTuple):
@@ -115,7 +115,7 @@ def _fastest(
     for at, share in enumerate(PROTOCOL_SHARES):
         busy = busy_time(group, sent, leaving) / share
         busy = np.maximum(busy, sent / (ceiling * group.link)) if at == 0 else busy
-        start, here, there = (column[at] * _MICROSECOND for column in latencies)
+        start, here, there = (column[at] * MICROSECOND for column in latencies)
         best = np.fmin(best, factor * (start + near * here + far * there) + busy)
     return np.where(group.ranks > 1, best, 0.0)
 

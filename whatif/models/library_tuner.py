@@ -13,8 +13,8 @@ import numpy as np
 
 from whatif.models.gpu_collectives import RING, TREE, TREE_SHARE
 from whatif.models.quantities import Bytes, BytesPerSecond, Count, FloatArray, model
+from whatif.units import MICROSECOND
 
-_MICROSECOND: Final = 1e-6
 CHANNEL_SHARE: Final = 0.8
 """Share of the ports' bandwidth that the tuner counts with: channels of 20 GB/s on ports of 25 GB/s."""
 _SIMPLE: Final = 2
@@ -74,18 +74,18 @@ def _ring(operation: _Operation, largest: FloatArray) -> FloatArray:
 def _ring_latency(near: FloatArray, far: FloatArray, protocol: int, posted: int) -> FloatArray:
     """Latency of a ring's steps; each one posts its messages, also inside a domain."""
     start, here, there = (column[protocol] for column in RING)
-    return (start + near * max(here, posted * _POST_OVERHEAD) + far * there) * _MICROSECOND
+    return (start + near * max(here, posted * _POST_OVERHEAD) + far * there) * MICROSECOND
 
 
 def _short_tree(operation: _Operation, largest: FloatArray) -> FloatArray:
-    start, here, there = (column[0] * _MICROSECOND for column in TREE)
+    start, here, there = (column[0] * MICROSECOND for column in TREE)
     latency = start + _depth(operation, here, there)
     bandwidth = np.minimum(_LL_TREE_SHARE * TREE_SHARE * operation.bandwidth, largest)
     return latency + 2 * operation.size / (bandwidth * _corrected(operation.size, _LL_CORRECTIONS))
 
 
 def _long_tree(operation: _Operation) -> FloatArray:
-    latency = _depth(operation, _TREE_CHUNK * _MICROSECOND, _TREE_CHUNK * _MICROSECOND)
+    latency = _depth(operation, _TREE_CHUNK * MICROSECOND, _TREE_CHUNK * MICROSECOND)
     bandwidth = TREE_SHARE * operation.bandwidth * _corrected(operation.size, _SIMPLE_CORRECTIONS)
     return latency + 2 * operation.size / bandwidth
 

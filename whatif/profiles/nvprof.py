@@ -46,7 +46,7 @@ from whatif.profiles.profile_data import (
 )
 from whatif.schema.toml import shown_path
 from whatif.table import Column, Table
-from whatif.units import BYTE, ONE, SECOND, Dimension
+from whatif.units import BYTE, NANOSECOND, ONE, SECOND, Dimension
 
 COPY_COLUMNS: Final[Mapping[str, Dimension | None]] = {
     "direction": None,
@@ -103,7 +103,6 @@ _HEADINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "maximum_time": ("gpu_time_max_ns", "maximum_time_ns"),
 }
 _NEEDED: Final = ("direction", "memory", "message_size", "time")
-_NANOSECOND: Final = 1e-9
 
 
 def is_database(path: Path) -> bool:
@@ -243,8 +242,8 @@ def _copies(name: str, parts: Sequence[OperationBatch], notes: dict[str, str]) -
         "direction": direction[good],
         "memory": memory[good],
         "message_size": size[good].astype(float),
-        "start_time": (start[good] - start[good].min()) * _NANOSECOND,
-        "time": (end[good] - start[good]) * _NANOSECOND,
+        "start_time": (start[good] - start[good].min()) * NANOSECOND,
+        "time": (end[good] - start[good]) * NANOSECOND,
         "stream": stream[good].astype(float),
         "device": device[good].astype(float),
     }
@@ -277,7 +276,7 @@ def _number(file: str, line: int, name: str, cell: str, dimension: Dimension) ->
         value = math.nan
     if not (math.isfinite(value) and value >= 0 and (value > 0 or name != "time")):
         raise refuse(file, f"{name}: `{cell[:40]}` is not a positive number", line)
-    return value * _NANOSECOND if dimension == SECOND else value
+    return value * NANOSECOND if dimension == SECOND else value
 
 
 def _column(values: Sequence[Any], dimension: Dimension | None) -> Column:

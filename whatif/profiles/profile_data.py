@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.table import Column, Table
-from whatif.units import BYTE, BYTE_PER_SECOND, FLOP_PER_SECOND, ONE, PER_SECOND, SECOND, Dimension
+from whatif.units import BYTE, BYTE_PER_SECOND, FLOP_PER_SECOND, NANOSECOND, ONE, PER_SECOND, SECOND, Dimension
 
 OPERATION_COLUMNS: Final[Mapping[str, Dimension | None]] = {
     "operation": None,
@@ -76,7 +76,6 @@ _CUDA_LANES: Final = {
 # Of a compute unit by architecture: vector peaks of AMD's data sheets over compute units, clock and 2 (MI50 13.3 and
 # 6.6 Tflop/s, MI100 23.1 and 11.5, MI250X 47.9 and 47.9, MI300X 163.4 and 81.7).
 _AMD_LANES: Final = {"gfx906": (64, 32), "gfx908": (64, 32), "gfx90a": (64, 64), "gfx942": (128, 64)}
-_NANOSECOND: Final = 1e-9
 Texts = NDArray[Any] | str
 Numbers = NDArray[Any] | float
 
@@ -123,8 +122,8 @@ def operation_table(
     order = order[np.argsort(start[order], kind="stable")]
     # Differences of whole numbers first: the times themselves are beyond 2^53 ns.
     columns = {name: values[order] for name, values in columns.items()}
-    columns["start_time"] = (start[order] - start[order[0]]) * _NANOSECOND
-    columns["time"] = (end[order] - start[order]) * _NANOSECOND
+    columns["start_time"] = (start[order] - start[order[0]]) * NANOSECOND
+    columns["time"] = (end[order] - start[order]) * NANOSECOND
     lost = len(good) - len(order)
     left_out = [f"{file}: {lost} of {len(good)} operations left out: no direction, size or duration"] if lost else []
     notes = {**notes, "file": file, "warnings": "\n".join([*warnings, *left_out])}

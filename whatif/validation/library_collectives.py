@@ -12,11 +12,10 @@ from whatif.fitting.collective_tables import LARGE, mean_and_bias
 from whatif.fitting.library_points import CollectivePoints, LibrarySheet
 from whatif.models.transfer import nvlink_write_size
 from whatif.table import Table
-from whatif.units import ONE, Dimension
+from whatif.units import MICROSECOND, ONE, Dimension
 from whatif.validation.measured_kinds import Rows
 
 _OPERATIONS: Final = {"all_reduce": "allreduce", "all_gather": "allgather", "alltoall": "alltoall"}
-_MICROSECOND: Final = 1e-6
 _GB: Final = 1e9
 _PAYLOAD: Final = 256.0 / float(nvlink_write_size(np.array(256.0), np.array(256.0), np.array(16.0)))
 
@@ -79,7 +78,7 @@ def _points(rows: Rows, machine: str) -> CollectivePoints:
     own = [row for row in rows if row["machine"] == machine]
     names = np.array([_OPERATIONS[row["collective"]] for row in own], dtype=object)
     sizes, ranks, times = (np.array([float(row[key]) for row in own]) for key in ("size_B", "ranks", "time_us"))
-    return CollectivePoints(names, sizes, ranks, times * _MICROSECOND)
+    return CollectivePoints(names, sizes, ranks, times * MICROSECOND)
 
 
 def _errors(machine: str, points: CollectivePoints) -> Iterator[tuple[Any, ...]]:

@@ -30,7 +30,7 @@ from whatif.simulation.rounds import broadcast_times, dissemination_times
 from whatif.simulation.schedule import Costs, Places
 from whatif.studies.message_curves import counts
 from whatif.table import Column, Table
-from whatif.units import BYTE, ONE, SECOND, Dimension
+from whatif.units import BYTE, NANOSECOND, ONE, SECOND, Dimension
 from whatif.validation.anchored_kernels import anchored_kernels
 from whatif.validation.gpu_programs import gpu_programs
 from whatif.validation.hpl_runs import COLUMNS, compared
@@ -43,7 +43,6 @@ from whatif.validation.shared_links import simulated_time
 from whatif.validation.training_steps import training_steps
 from whatif.validation.whole_machines import whole_machines
 
-_NANOSECOND: Final = 1e-9
 _SWEPT: Final = {"titan": "titan", "summit": "summit", "h100": "dgx_h100", "h200": "dgx_h100"}
 """Platforms of the machines with a measured sweep of copies; an H200 has the links of an H100."""
 _MEMORIES: Final = ("pinned", "pageable")
@@ -72,7 +71,7 @@ def rows_of(name: str) -> list[dict[str, str]]:
 def loggops_costs(row: Mapping[str, str]) -> Costs:
     """Costs of LogGOPSim with the L, o, g, G, O and S of a row, the same at every distance."""
     keys = ("L_ns", "o_ns", "g_ns", "G_ns_per_B", "O_ns_per_B")
-    latency, overhead, gap, per_byte, handling = (float(row[key]) * _NANOSECOND for key in keys)
+    latency, overhead, gap, per_byte, handling = (float(row[key]) * NANOSECOND for key in keys)
     lines = (
         (overhead, handling),
         (gap, per_byte),
@@ -125,13 +124,13 @@ def _pattern(row: Mapping[str, str]) -> tuple[Any, ...]:
     costs, places = loggops_costs(row), one_node(rank_count)
     ends = _RECURRENCES[pattern](rank_count, size, places, costs)
     event = replay(lower(pattern_trace(pattern, rank_count, size)), places, costs).time
-    return pattern, rank_count, size, float(row["time_ns"]) * _NANOSECOND, float(ends.max()), event
+    return pattern, rank_count, size, float(row["time_ns"]) * NANOSECOND, float(ends.max()), event
 
 
 def _halo(row: Mapping[str, str]) -> tuple[Any, ...]:
     pattern = GridPattern((int(row["x"]), int(row["y"])), 1, 1, periodic=row["periodic"] == "1", order="fortran")
     costs, size = loggops_costs(row), float(row["message_size_B"])
-    count, work = int(row["iteration_count"]), float(row["compute_ns"]) * _NANOSECOND
+    count, work = int(row["iteration_count"]), float(row["compute_ns"]) * NANOSECOND
     # If messages arrive before the simulation of their phase, the recurrence does not hold, which is reported.
     ends = np.array([np.nan])
     with suppress(UsageError):
@@ -139,7 +138,7 @@ def _halo(row: Mapping[str, str]) -> tuple[Any, ...]:
     trace = halo_trace(pattern, size, iteration_count=count, compute_time=work)
     event = replay(lower(trace), one_node(pattern.rank_count), costs).time
     name = "halo" if pattern.periodic else "halo, open"
-    return name, pattern.rank_count, size, float(row["time_ns"]) * _NANOSECOND, float(ends.max()), event
+    return name, pattern.rank_count, size, float(row["time_ns"]) * NANOSECOND, float(ends.max()), event
 
 
 def k_counts() -> Table:
@@ -228,7 +227,7 @@ def sweep_profile(rows: Sequence[Mapping[str, str]], machine: str, direction: st
     """Profile of the copies of a machine in measured sweeps, each once with its mean time, one after the other."""
     wanted = (machine, direction.lower(), memory)
     chosen = [r for r in rows if (r["machine"].lower(), r["direction"].lower(), r["host_memory"]) == wanted]
-    time = np.array([float(row["mean_time_ns"]) for row in chosen]) * _NANOSECOND
+    time = np.array([float(row["mean_time_ns"]) for row in chosen]) * NANOSECOND
     start = np.concatenate([[0.0], np.cumsum(time)[:-1]])
     way = {"HtoD": "host_to_device", "DtoH": "device_to_host"}[direction]
     values: dict[str, Any] = {
