@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -73,6 +75,32 @@ def test_errors_are_those_computed_by_hand():
     assert_allclose(found.coverage, 3 / 5, rtol=1e-12, atol=0)
     assert_allclose(found.rank_correlation, spearmanr([1.1, 0.9, 2.0], [1.0, 1.2, 2.0])[0], rtol=1e-12, atol=0)
     assert list(found.lines())[1].endswith("it reached 83.3% of WR11C2R4 NB 32 1 x 1")
+
+
+@pytest.mark.parametrize("ours", [[1.1, 0.9, 2.0, 3.0], [1.0, 1.0, 2.0, 0.5], [2.0, 1.0, 1.0, 1.0]])
+def test_equal_times_share_their_ranks(ours):
+    measured = [1.0, 1.2, 2.0, 1.2]
+    found = errors_of(
+        [prediction(32 * at, *times) for at, times in enumerate(zip(ours, [[t] for t in measured], strict=True), 1)]
+    )
+    assert_allclose(found.rank_correlation, spearmanr(ours, measured)[0], rtol=1e-12, atol=0)
+
+
+def test_errors_and_intervals_do_without_the_slow_import_of_scipy_stats():
+    code = """if True:
+        import math, sys
+        from whatif.linpack.output_reader import HPLRun
+        from whatif.linpack.output_writer import HPLRow
+        from whatif.linpack.prediction_errors import errors_of
+        from whatif.linpack.prediction_tables import HPLPrediction, interval_of
+        from whatif.linpack.simulation.configuration import Configuration
+        runs = [Configuration(1000, nb, 1, 1) for nb in (32, 64, 128)]
+        measured = [HPLRun(run, 1.0, math.nan) for run in runs]
+        errors_of([HPLPrediction(HPLRow(run, 2.0, interval_of([1.9, 2.1])), measured=measured[:1]) for run in runs])
+        assert "scipy.special" in sys.modules
+        assert "scipy.stats" not in sys.modules
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_without_measured_runs_there_are_no_errors():

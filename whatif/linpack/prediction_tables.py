@@ -73,10 +73,10 @@ def interval_of(times: Sequence[float]) -> tuple[float, float]:
 
     ln t: mean ± t_{n-1} s sqrt(1 + 1/n), which holds for few replicates, too, other than their quantiles.
     """
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     logs, count = np.log(times), len(times)
-    half = float(t.ppf((1 + LEVEL) / 2, count - 1) * logs.std(ddof=1) * math.sqrt(1 + 1 / count))
+    half = float(stdtrit(count - 1, (1 + LEVEL) / 2) * logs.std(ddof=1) * math.sqrt(1 + 1 / count))
     return math.exp(logs.mean() - half), math.exp(logs.mean() + half)
 
 
