@@ -91,6 +91,13 @@ def test_the_recommendation_has_the_numbers_of_the_study(found, page):
     assert f"{best.throughput[0] / found.bids['superchips'].throughput[0] - 1:.1%} ahead of superchips" in words
 
 
+def test_the_confidence_of_bands_and_commitments_is_that_of_the_study(page):
+    at_97 = whatif.study("successor", overrides={**QUICK, "commit.confidence": 0.975})
+    for shown, share in ((page, "90%"), (Read(study_html(at_97, "")), "97.5%")):
+        assert f"Each end of a band, and each commitment, has a confidence of {share}." in said(shown, "question")
+        assert f"meets the values to commit to with a probability of {share}," in said(shown, "commitments")
+
+
 def test_a_chance_below_the_confidence_leaves_the_order_open(found):
     overrides = {**QUICK, "commit.confidence": 0.99}
     words = said(Read(study_html(whatif.study("successor", overrides=overrides), "")), "recommendation")
