@@ -16,7 +16,7 @@ from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.errors import InvalidFileError, UsageError
-from whatif.models.power import mean_power
+from whatif.models.power import iteration_energy, mean_power, total_energy
 from whatif.schema.toml import parse_document
 from whatif.studies.elasticity import elasticities
 from whatif.studies.purchase import checked_limits, offers
@@ -193,6 +193,11 @@ def test_machines_in_one_sweep_may_lack_energy_and_differ_in_currency(without_po
     result = run_whole(inputs, grid_of([parse_option("platform=frontier, jupiter", inputs.program, 10)], 10))
     assert np.isnan(result.columns["total_cost in USD"]).tolist() == [False, True]
     assert np.isnan(result.columns["total_cost in EUR"]).tolist() == [True, False]
+
+
+def test_what_takes_no_time_has_no_energy_however_large_the_power():
+    assert float(iteration_energy(4.0, 1e308, 0.0, 8.0, 1e308, 0.0, 1.5)) == 0
+    assert float(total_energy(10.0, 3.0, 0.0, 4.0, 1e308, 1.5)) == 30
 
 
 def test_the_mean_power_of_unknown_times_is_unknown():

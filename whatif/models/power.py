@@ -70,8 +70,9 @@ def iteration_energy(
     kernels run (t_busy ≤ t). Hosts count as idle while devices compute, and everything counts as idle during
     communication, copies and overhead: their dynamic power is neglected. Elementwise; all ≥ 0, PUE ≥ 1.
     """
-    idle_energy = nodes_needed * idle_power * iteration_time
-    return power_usage_effectiveness * (idle_energy + device_count * dynamic_power * busy_time)
+    # Times first: what takes no time has no energy, whatever the product of the other factors.
+    idle_energy = iteration_time * nodes_needed * idle_power
+    return power_usage_effectiveness * (idle_energy + busy_time * device_count * dynamic_power)
 
 
 @model("P = PUE (P_idle + d / N · P_dynamic)", "definition")
@@ -99,7 +100,8 @@ def total_energy(
     power_usage_effectiveness: Count,
 ) -> Joules:
     """Energy of a whole run in J: its iterations, and idle nodes during set-up. Elementwise; all ≥ 0."""
-    setup_energy = power_usage_effectiveness * nodes_needed * idle_power * setup_time
+    # The time first, as in `iteration_energy`.
+    setup_energy = setup_time * power_usage_effectiveness * nodes_needed * idle_power
     return iteration_count * iteration_energy + setup_energy
 
 
