@@ -9,6 +9,7 @@ import pytest
 import whatif
 from tests.paths import DATA, ROOT
 from whatif.api import profiles
+from whatif.errors import InvalidFileError
 
 TITAN_COPIES = DATA / "importers" / "transfer" / "titan_copies.nvvp"
 
@@ -57,3 +58,8 @@ def test_a_profile_of_another_device_than_that_of_the_platform_is_remarked():
 def test_a_profile_of_the_device_of_its_platform_needs_no_remark():
     notes = whatif.import_profile(DATA / "profiles" / "kineto" / "torch_copies_h200.json.gz", platform="aws_p5e").notes
     assert not any("the profile is of" in note for note in notes)
+
+
+def test_a_profile_of_the_target_that_does_not_exist_is_refused():
+    with pytest.raises(InvalidFileError, match=r"none\.csv: cannot be read: No such file"):
+        whatif.project(TITAN_COPIES, "summit", "titan", target_profile="none.csv")

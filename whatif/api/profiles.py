@@ -9,6 +9,7 @@ from pathlib import Path
 from whatif.api.common import AnyPlatform
 from whatif.core.platform import Platform
 from whatif.errors import UsageError
+from whatif.paths import exists
 from whatif.profiles.characterised import CharacterisedProfile, TableName, characterised
 from whatif.profiles.formats import read_profile
 from whatif.profiles.profile_data import Profile
@@ -85,4 +86,4 @@ def _spec(platform: AnyPlatform, platform_dirs: Sequence[str | Path]) -> Platfor
 def _target_profile(file: str | Path | None, path: Path, read: Profile) -> Profile | None:
     if file is None:
         return None
-    return read if Path(file).samefile(path) else read_profile(Path(file))
+    return read if exists(file) and Path(file).samefile(path) else read_profile(Path(file))
