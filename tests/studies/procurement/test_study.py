@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import whatif
-from tests.studies.procurement.studies_at_hand import LASSEN, LIMITS, SUMMIT, study_file
+from tests.studies.procurement.studies_at_hand import BIDS, LASSEN, LIMITS, SUMMIT, study_file
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError
 from whatif.files.study_template import study_template
@@ -388,3 +388,12 @@ def test_a_study_without_options_says_so(tmp_path):
     path = study_file(tmp_path)
     assert "the study states no `[options]`" in whatif.study(path, show="options").summary()
     assert "the study states no `[options]`" not in whatif.study(path).summary()
+
+
+def test_a_target_on_a_machine_that_lacks_what_the_application_needs_has_its_reason(tmp_path):
+    bids = BIDS + '[bids.cores]\nplatform = "turin"\nnode_price = "20 kUSD"\n'
+    path = study_file(tmp_path, bids=bids)
+    found = whatif.study(path, overrides={"mix.a.target": "total_time <= 1 h"}, show="commitments")
+    rows = {(row["bid"], row["application"]): row for row in found.to_dict()["rows"]}
+    assert rows["six", "a"]["remarks"] == "without `[application.grid]` the scenario has no whole problem to spread"
+    assert rows["cores", "a"]["remarks"] == "`platform.node.gpu_count`: EPYC 9755 has no GPUs"

@@ -133,10 +133,15 @@ class Study(StudyResult):
 
     def _required(self, machine: str, application: str, target: str) -> RequiredNodes | str:
         scenario, known = self.jobs.scenarios[machine][application], self.cache.required
-        bought = self.outcomes[machine].node_count[0]
-        if bought > scenario.program.parameters[AVAILABLE].value:
+        job, bought = self.jobs.of(machine)[application], self.outcomes[machine].node_count[0]
+        try:
+            available = scenario.program.parameters[AVAILABLE].value
+        except InvalidFileError:
+            # The platform lacks what the application needs.
+            return job.reason
+        if bought > available:
             scenario = scenario.with_overrides({AVAILABLE: int(bought)})
-        correction = self.jobs.of(machine)[application].correction
+        correction = job.correction
         key = f"{scenario_key(scenario)} {target} {correction}"
         if key not in known:
             known[key] = self._searched(scenario, application, target, correction)

@@ -163,7 +163,7 @@ def _evaluated(scenario: Scenario, sampling: Sampling) -> StudyJob:
         program = scenario.program
     except InvalidFileError as error:
         nothing = np.full(sampling.count + 1, np.nan)
-        reason = "; ".join(item.message for item in error.problems)
+        reason = "; ".join(dict.fromkeys(item.message for item in error.problems))
         return StudyJob(nothing, nothing, nothing, nothing, reason=reason)
     plain = evaluate(program)
     sampled = sampled_program(program, sampling)

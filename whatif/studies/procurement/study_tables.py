@@ -125,7 +125,7 @@ def commitments_table(found: Study) -> Table:
             late, few = found.band(job.time, math.inf)[1], found.band(its.daily_jobs[at])[0]
             slow = found.band(present / job.time)[0]
             numbers = [job.node_count[0], job.time[0], late, its.daily_jobs[at, 0], few, present[0] / job.time[0], slow]
-            words = "; ".join(filter(None, (reason_of(its, at), about)))
+            words = "; ".join(dict.fromkeys(filter(None, (reason_of(its, at), about))))
             rows.append([name, application, *numbers, target, job.grade, words])
     return worth_showing(Table.of_rows(columns, rows, {"confidence": f"{found.confidence:g}"}))
 
