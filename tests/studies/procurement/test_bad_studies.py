@@ -42,6 +42,8 @@ def problem_of(path, **options):
         ('[bids.six]\nplatform = "summit"\nnode_prices = { few = "1 USD" }', "", "", "bids.six.node_prices",
          "`few` is not a number of nodes"),
         ('[bids.six]\nplatform = "sumit"\nnode_price = "1 USD"', "", "", "bids.six.platform", "did you mean `summit`"),
+        ('[bids.six]\nplatform = "summit"\nnode_count = 60\nfixed_price = "1 USD"', "", "", "bids.six.fixed_price",
+         "no effect without a price of the nodes: state price, node_price, node_prices or node_rate"),
         ('[bids.six]\nplatform = "summit"', 'capital = "1 MUSD"', "", "bids.six", "no price, which `[limits] capital`"),
         ('[bids.six]\nplatform = "summit"\nnode_price = "1 USD"\n[bids.six.overrides]\nnode.host.power = "none"',
          'power = "1 MW"', "", "bids.six.platform", "state node.host.power in its platform or in `[bids.six"),
@@ -257,3 +259,14 @@ def test_a_study_without_money_has_the_prices_of_its_platforms_in_one_currency(t
     prices = whatif.study(path).prices
     assert prices.currency == money
     assert all(prices.machines[name].is_known == bool(money) for name in platforms)
+
+
+def test_a_fixed_price_alone_gives_the_currency_of_the_study(tmp_path):
+    path = study_file(tmp_path)
+    path.write_text(
+        '[present]\nplatform = "lassen"\nnode_count = 100\n[mix.a]\nscenario = "a.toml"\n'
+        '[bids.six]\nplatform = "summit"\nnode_count = 60\nfixed_price = "1 EUR"\n'
+    )
+    problem = problem_of(path)
+    assert (problem.key, problem.line) == ("bids.six.fixed_price", 9)
+    assert "no effect without a price of the nodes" in problem.message

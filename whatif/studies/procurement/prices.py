@@ -224,7 +224,10 @@ def _currencies(study: StudyFile) -> Iterator[str]:
     prices = (
         price
         for machine in (*spec.bids.values(), spec.present)
-        for price in (machine.price, machine.node_price, machine.node_rate, *(machine.node_prices or {}).values())
+        for price in (
+            *(machine.price, machine.node_price, machine.node_rate, machine.fixed_price),
+            *(machine.node_prices or {}).values(),
+        )
     )
     for amount in (*limits, *prices, spec.site.energy_price):
         if isinstance(amount, Quantity):
@@ -250,6 +253,14 @@ def without_price(study: StudyFile, prices: Prices) -> Iterator[InvalidFileError
         if not prices.machines[name].is_known:
             message = f"no price, which {needed} needs: state price, node_price, node_prices or node_rate"
             yield study.refused(f"bids.{name}", message)
+
+
+def without_node_price(study: StudyFile, prices: Prices) -> Iterator[Problem]:
+    """Problems of fixed prices of machines whose nodes have no price: the sum is not known."""
+    for name, machine in study.spec.machines.items():
+        if machine.fixed_price is not None and not prices.machines[name].is_known:
+            message = "no effect without a price of the nodes: state price, node_price, node_prices or node_rate"
+            yield study.problem(f"{machine_path(name)}.fixed_price", message)
 
 
 def without_bound(study: StudyFile, prices: Prices) -> Iterator[Problem]:

@@ -29,6 +29,7 @@ from whatif.studies.procurement.prices import (
     prices_of,
     without_bound,
     without_conditions,
+    without_node_price,
     without_price,
 )
 from whatif.studies.procurement.study_jobs import AVAILABLE, JobCache, Jobs, jobs_of, scenario_key
@@ -236,6 +237,7 @@ def _check(file: StudyFile, jobs: Jobs, prices: Prices) -> None:
     problems = [
         *_unknown_targets(file, jobs),
         *(item for error in without_price(file, prices) for item in error.problems),
+        *without_node_price(file, prices),
         *_without_power(file, jobs, prices),
         *without_bound(file, prices),
         *without_conditions(file, prices),
