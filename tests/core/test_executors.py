@@ -172,11 +172,12 @@ def test_invalid_placements_are_refused(whatif_main, monkeypatch, tmp_path, argu
     assert [path.name for path in tmp_path.rglob("*")] == ["mine", "notes"]
 
 
-def test_a_line_changed_by_hand_is_refused(whatif_main, tmp_path):
+@pytest.mark.parametrize(("was", "now"), [('"size": ', '"sighs": '), ('"points": ', '"points": 1e999, "was": ')])
+def test_a_line_changed_by_hand_is_refused(whatif_main, tmp_path, was, now):
     arguments = ("run", "jacobi2d", "--on", "threads", "-o", "parts")
     assert whatif_main(*arguments)[0] == 0
     manifest = tmp_path / "parts" / "_whatif.jsonl"
-    manifest.write_text(manifest.read_text().replace('"size"', '"sighs"'))
+    manifest.write_text(manifest.read_text().replace(was, now))
     code, _, error = whatif_main(*arguments)
     assert (code, "2:1: no part of a data set" in error) == (3, True)
 

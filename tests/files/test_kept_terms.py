@@ -12,6 +12,7 @@ from whatif.files import kept_terms
 
 VARY = {"application.rank_count": [6, 12, 24], "platform.node.gpu_count": [1, 2, 4]}
 SIMULATED = {"application.communication": "simulated"}
+HEAD = json.dumps({"question": {"program": f"whatif {whatif.__version__}"}}).encode() + b"\n"
 LATENCY = {"platform.network.inter_node.postal.eager.latency": "x10"}
 
 
@@ -109,10 +110,8 @@ def test_calibration_and_sensitivity_continue(tmp_path, computed, whatif_main):
         (b"runs,time", "not a file of `--log`, not overwritten"),
         ("Größe\n".encode("latin-1"), "not a file of `--log`, not overwritten"),
         (b'{"question": {"program": "whatif 0.0.1"}}\n', "was written for other inputs"),
-        (
-            json.dumps({"question": {"program": f"whatif {whatif.__version__}"}}).encode() + b'\n{"key": "a"}\n',
-            "not the value of a term",
-        ),
+        (HEAD + b'{"key": "a"}\n', "not the value of a term"),
+        (HEAD + f'{{"key": "a", "shape": [1], "value": [{10**309}]}}\n'.encode(), "not the value of a term"),
     ],
 )
 def test_other_files_are_refused(tmp_path, text, message):

@@ -105,5 +105,5 @@ def _line(found: Mapping[str, Any], name: str, number: int) -> tuple[int, int, T
         sums = int(found["points"]), int(found["infeasible"])
         tally = Tally(*sums, reasons, extrapolated, grades, unanswered, outside, str(found["shortage"]), added)
         return int(found["part"]), int(found["size"]), tally
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise refuse(name, "no part of a data set: was the file changed by hand?", number) from None

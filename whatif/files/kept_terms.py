@@ -68,5 +68,5 @@ def _term(found: dict[str, Any], path: Path, number: int) -> tuple[str, FloatArr
     try:
         value = np.array(found["value"], dtype=np.float64).reshape(found["shape"])
         return str(found["key"]), value
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise refuse(shown_path(path), "not the value of a term: was the file changed by hand?", number) from None
