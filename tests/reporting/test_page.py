@@ -162,6 +162,18 @@ def test_the_command_of_a_page_of_the_library_can_be_run(tmp_path, whatif_main, 
     assert whatif_main("run", "minife", "--sweep", sweep)[0] == 0
 
 
+def test_the_command_of_changes_of_the_library_makes_the_same_page(tmp_path, whatif_main, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    changed = whatif.load("jacobi2d", overrides={"platform.node.gpu_count": 2})
+    changes = {"platform.node.gpu_count": "x2", "application.grid.periodic": True}
+    for scenario, overrides in ((changed, changes), ("jacobi2d", {**changes, "platform.node.gpu_count": 4})):
+        whatif.report(scenario, tmp_path / "r.html", platform="lassen", overrides=overrides)
+        text = (tmp_path / "r.html").read_text()
+        (line,) = re.findall(r"<pre><code>(.*)</code></pre>", text)
+        assert whatif_main(*shlex.split(html.unescape(line))[1:])[0] == 0
+        assert (tmp_path / "r.html").read_text() == text.replace("periodic=True", "periodic=true")
+
+
 def test_the_numbers_are_those_of_the_other_verbs(asked, whatif_main):
     scenario, text = ASKED[0], asked.read_text()
     page = Read(text)

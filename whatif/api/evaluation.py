@@ -11,7 +11,7 @@ from whatif.axes import Grid
 from whatif.core.derivation import TermExplanation, explanation
 from whatif.core.grid_run import run_whole
 from whatif.core.result import Result
-from whatif.core.scenario import EvaluationRequest
+from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.sweep import AxisSpec, asked_grid
 from whatif.core.uncertainty import Sampling
 from whatif.errors import require_least
@@ -166,12 +166,14 @@ def report(
     opened = load(scenario, platform=platform, overrides=overrides, platform_dirs=platform_dirs)
     grid = asked_grid(opened, axes, point=False, limit=DEFAULT_MAXIMUM_POINTS)
     other = None if against is None else other_scenario(against, opened)
+    # A scenario that was loaded already has changes, which those of the arguments replace.
+    is_loaded = isinstance(scenario, Scenario)
     command = report_words(
-        scenario,
+        opened if is_loaded else scenario,
         Path(output),
-        platform=platform,
-        platform_dirs=platform_dirs,
-        overrides=overrides,
+        platform=None if is_loaded else platform,
+        platform_dirs=() if is_loaded else platform_dirs,
+        overrides=None if is_loaded else overrides,
         axes=grid.axes if axes else (),
         against=against,
     )

@@ -7,7 +7,7 @@ import difflib
 import os
 import shlex
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -147,9 +147,13 @@ def scenario_words(scenario: Scenario, *, machine: bool = True) -> list[str]:
         words += ["--platform", scenario.platform]
     for folder in scenario.folders:
         words += ["--platform-dir", str(folder)]
-    for path, text in scenario.overrides.items():
-        words += ["--set", f"{path}={text}"]
-    return words
+    return [*words, *set_words(scenario.overrides)]
+
+
+def set_words(overrides: Mapping[str, Any]) -> Iterator[str]:
+    """Words of overrides on a command line; `--set` reads truth values in small letters."""
+    for path, value in overrides.items():
+        yield from ("--set", f"{path}={str(value).lower() if isinstance(value, bool) else value}")
 
 
 def _saved(scenario: Scenario) -> Document:

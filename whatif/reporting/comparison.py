@@ -12,7 +12,7 @@ from whatif.axes import Axis
 from whatif.core.platform import Platform
 from whatif.core.scenario import Scenario, named_platform
 from whatif.errors import UsageError, did_you_mean
-from whatif.files.scenario_edits import scenario_words
+from whatif.files.scenario_edits import scenario_words, set_words
 from whatif.schema.load import open_document
 from whatif.schema.shipped import kind_of, names_in
 
@@ -54,10 +54,10 @@ def report_words(
     """Command line that writes the same report, from the arguments of `whatif.report` and its axes."""
     words = ["whatif", "report", *(scenario_words(scenario) if isinstance(scenario, Scenario) else [str(scenario)])]
     words += ["--platform", _named(platform)] if platform is not None else []
-    sets = (f"{path}={value}" for path, value in (overrides or {}).items())
+    words += [word for folder in platform_dirs for word in ("--platform-dir", str(folder))]
+    words += set_words(overrides or {})
     sweeps = ("; ".join(f"{path}={text}" for path, text in axis.texts.items()) for axis in axes)
-    repeated = (("--platform-dir", map(str, platform_dirs)), ("--set", sets), ("--sweep", sweeps))
-    words += [word for option, values in repeated for value in values for word in (option, value)]
+    words += [word for text in sweeps for word in ("--sweep", text)]
     words += ["--against", _named(against)] if against is not None else []
     return shlex.join([*words, "-o", str(output)])
 

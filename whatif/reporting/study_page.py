@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from whatif.atomic import atomic_file
 from whatif.errors import UsageError, WhatifError
+from whatif.files.scenario_edits import set_words
 from whatif.limits import PAGES
 from whatif.reporting import study_sections as parts
 from whatif.reporting.pdf import check_pdf, pdf_of
@@ -94,8 +95,7 @@ def study_command(found: Study, path: Path) -> str:
     """Command line that writes the same page."""
     document = found.file.document
     name = Path(document.name).stem if is_shipped(document.folder, FOLDER) else document.name
-    sets = [word for key, value in found.overrides.items() for word in ("--set", f"{key}={value}")]
-    return shlex.join(["whatif", "study", name, *sets, "-o", str(path)])
+    return shlex.join(["whatif", "study", name, *set_words(found.overrides), "-o", str(path)])
 
 
 def _paths(found: Study) -> Iterator[Path]:
