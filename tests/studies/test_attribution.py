@@ -41,6 +41,13 @@ def test_a_product_is_shared_half_and_half_and_a_sum_each_to_its_own():
     assert (found.changes[0].before, found.changes[0].after) == ("2", "4")
 
 
+def test_changes_that_cancel_have_no_share_of_the_difference():
+    found = attribute(program("(a + b)", a=2, b=4), program("(a + b)", a=4, b=2))
+    assert_allclose(found.table().columns["contribution"].values, [2, -2], rtol=1e-12, atol=0)
+    for table in (found.readable_table(), found.document_table()):
+        assert list(table.columns["share"].values) == ["-", "-"]
+
+
 def test_what_no_number_says_is_one_change():
     found = attribute(program(), program("(a * b + 2 * c)", a=4.0))
     # a adds 6 in either order; the new formula adds c.

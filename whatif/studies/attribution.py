@@ -89,10 +89,10 @@ class Attribution(StudyResult):
         return Table.of_rows({**columns, "share": ONE, "then": self.dimension}, rows, notes)
 
     def document_table(self) -> Table:
-        """The table with shares in per cent."""
+        """The table with shares in per cent; a dash for those of no difference."""
         table = self.table()
-        shares = text_column(f"{share:+.1%}" for share in table.columns["share"].values)
-        return replace(table, columns={**table.columns, "share": shares})
+        texts = (f"{share:+.1%}" if np.isfinite(share) else "-" for share in table.columns["share"].values)
+        return replace(table, columns={**table.columns, "share": text_column(texts)})
 
     def readable_table(self) -> Table:
         """The table with short texts, shares in per cent and a waterfall."""
