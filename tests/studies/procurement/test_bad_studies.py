@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import whatif
+from tests.one_phase import one_phase
 from tests.studies.procurement.studies_at_hand import BIDS, STUDY, study_file
 from whatif.errors import InvalidFileError, UsageError
 from whatif.importers.run_columns import usual_heading
@@ -270,3 +271,10 @@ def test_a_fixed_price_alone_gives_the_currency_of_the_study(tmp_path):
     problem = problem_of(path)
     assert (problem.key, problem.line) == ("bids.six.fixed_price", 9)
     assert "no effect without a price of the nodes" in problem.message
+
+
+def test_an_application_that_takes_no_time_is_refused(tmp_path):
+    path = study_file(tmp_path)
+    (tmp_path / "b.toml").write_text(one_phase("0 s", ranks=12))
+    problem = problem_of(path)
+    assert (problem.key, problem.message) == ("mix.b", "the present machine cannot run it: a job takes no time")

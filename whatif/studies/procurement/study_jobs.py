@@ -199,7 +199,8 @@ def _reason(evaluation: Evaluation) -> str:
     if needed > available:
         ranks = float(evaluation.values[RANKS])
         return f"{ranks:,.0f} ranks need {needed:,.0f} nodes, the machine has {available:,.0f}"
-    return evaluation.obstacle()
+    takes_no_time = float(evaluation.column("total_time")) == 0
+    return "a job takes no time" if takes_no_time else evaluation.obstacle()
 
 
 def amounts_of(program: Program) -> tuple[str, str, str, str]:
