@@ -132,7 +132,7 @@ def test_what_does_not_fit_is_told_and_asked_again(tmp_path):
         await pick(driver, "first phase", "(file)")
         await driver.until(titled(driver, PickList, "pick or type"))
         await keys(driver, *"none.sqlite", "enter")
-        await driver.until(lambda: told(driver, "no such motif, scenario or file"))
+        await driver.until(titled(driver, PickList, "no such motif, scenario or file"))
         await driver.until(titled(driver, PickList, "first phase"))
         await keys(driver, "escape")
         await driver.until(lambda: driver.app.screen is driver.main_screen)
@@ -221,3 +221,21 @@ def test_name_of_a_scenario_that_is_too_long_is_told(tmp_path):
 
     drive(check)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 14)])
+def test_the_whole_reason_why_a_phase_does_not_fit_stays_above_the_list(size):
+    async def check(driver):
+        await name_scenario(driver, "mine")
+        await pick(driver, "2 of 3", "fugaku")
+        await pick(driver, "first phase", "gemm")
+        await driver.until(titled(driver, PickList, "gemm does not fit"))
+        await keys(driver, *"all")
+        words = " ".join(driver.screen_text().replace("│", " ").split())
+        assert "Fugaku has no GPU" in words
+        assert "(`[platform.node.gpu]`)" in words
+        await keys(driver, "enter")
+        await driver.until(titled(driver, PickList, "allreduce; next"))
+        assert "does not fit" not in driver.screen_text()
+
+    drive(check, size)

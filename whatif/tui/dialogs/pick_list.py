@@ -113,7 +113,7 @@ class PickList(ModalScreen[str | None]):
     """Rows of name and description to pick from; the result is a name, or None after escape.
 
     Typing filters the rows. With `free`, a text that is not a row may be accepted as it is. `about` is shown for rows
-    without a description.
+    without a description, `problem` is what was wrong with the row picked before.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -126,17 +126,26 @@ class PickList(ModalScreen[str | None]):
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (8, "-few"), (16, "-tall")]  # noqa: RUF012 - declared without ClassVar by Textual
 
     def __init__(
-        self, title: str, rows: Sequence[Row], current: str = "", *, free: bool = False, about: str = ""
+        self,
+        title: str,
+        rows: Sequence[Row],
+        current: str = "",
+        *,
+        free: bool = False,
+        about: str = "",
+        problem: str = "",
     ) -> None:
         super().__init__()
         self._heading, self._rows, self._current, self._free = title, tuple(rows), current, free
-        self._about = about
+        self._about, self._problem = about, problem
 
     def compose(self) -> ComposeResult:
         """The line, the rows, and the whole description of one of them."""
         with Vertical(id="window") as window:
             window.border_title = Content(self._heading)
             yield PromptInput(placeholder="type to filter", compact=True)
+            if self._problem:
+                yield Static(self._problem, id="wrong", markup=False)
             yield PickRows(self._rows, self._current)
             yield Static(id="description", markup=False)
         yield KeyBar()

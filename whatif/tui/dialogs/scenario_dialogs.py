@@ -32,6 +32,7 @@ from whatif.tui.keys.keys_in_order import before_window
 from whatif.tui.state import ExplorerState
 
 _DONE: Final = "(done)"
+_ENDS: Final = (None, _DONE)
 _PARTS: Final = ("(from parts)", "Your own machine: GPU, processor, network and how many of each")
 _RUNS: Final = ("(runs)", "A CSV file of measured runs, with ranks, nodes and times, to compare with and to calibrate")
 
@@ -113,19 +114,18 @@ async def _machine(
 async def _phases(app: App[Any], answers: _Answers, folders: tuple[Path, ...]) -> NewScenario | None:
     """Files with the phases that a user picks one after the other."""
     made: NewScenario | None = None
-    while True:
-        picked = await app.push_screen_wait(PickList(answers.title, answers.rows))
-        if picked in (None, _DONE):
-            return None if picked is None else made
+    refused = ""
+    while (picked := await app.push_screen_wait(PickList(answers.title, answers.rows, problem=refused))) not in _ENDS:
         more = await _with(app, answers, str(picked))
         try:
             made = await before_window(app, more.files, folders)
         except WhatifError as problem:
-            app.notify(f"{picked} does not fit: {problem}", severity="error")
+            refused = f"{picked} does not fit: {problem}"
         else:
-            answers = more
+            answers, refused = more, ""
             if made.notes:
                 app.notify("; ".join(made.notes))
+    return None if picked is None else made
 
 
 async def _with(app: App[Any], answers: _Answers, picked: str) -> _Answers:
