@@ -72,6 +72,20 @@ def test_the_error_of_a_value_goes_when_another_parameter_is_selected():
     drive(check)
 
 
+@pytest.mark.parametrize(
+    ("scenario", "path", "value", "numbers"),
+    [
+        ("jacobi2d", "application.memory_size", "40 GB", "40 GB needed, 16 GB available"),
+        ("llama_training", "application.plan.micro_batch", "8", "383.7 GB needed, 80 GB available"),
+    ],
+)
+def test_the_numbers_of_an_infeasible_point_are_not_cut(scenario, path, value, numbers):
+    async def check(driver):
+        assert f"▲ infeasible point: {numbers}: " in driver.screen_text()
+
+    drive(check, (80, 24), Scenario.open(scenario, overrides={path: value}))
+
+
 def test_a_long_message_can_be_read_in_full():
     async def check(driver):
         await driver.edit("application.phases.halo.kind", "kernel")

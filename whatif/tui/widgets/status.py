@@ -55,8 +55,9 @@ def _message(state: ExplorerState, error: str, own: str = "", *, busy: bool) -> 
 def _warning(state: ExplorerState) -> str:
     """Warning that qualifies the answer; empty without one."""
     session = state.session
-    if obstacle := session.at.obstacle():
-        return f"infeasible point: {obstacle}"
+    if reasons := session.at.reasons():
+        # Numbers first: a narrow screen cuts the end.
+        return ": ".join(filter(None, ("infeasible point", session.at.shortage(), "; ".join(reasons))))
     count, size = session.result.infeasible, session.grid.size
     if count and session.grid.axes:
         return f"{count} of {counted(size, 'point')} infeasible: {'; '.join(session.result.reasons)}"
