@@ -112,6 +112,19 @@ def test_help_begins_with_the_keys_of_the_page_and_names_the_groups_in_one_line(
     drive(check)
 
 
+def test_wrapped_lines_of_the_help_begin_next_to_their_keys():
+    async def check(driver):
+        await driver.press("f1")
+        text = driver.app.screen.query_one("#window Static").content.plain.splitlines()
+        scale = next(at for at, line in enumerate(text) if "Scale the y axis" in line)
+        assert text[scale].index("Scale") == text[scale + 1].index("logarithmic") == 13
+        await driver.pilot.resize_terminal(120, 36)
+        text = driver.app.screen.query_one("#window Static").content.plain
+        assert "Scale the y axis: automatic, linear, logarithmic\n" in text
+
+    drive(check, (80, 24))
+
+
 def test_the_footer_names_the_next_page_of_the_group():
     async def check(driver):
         await driver.press("3")

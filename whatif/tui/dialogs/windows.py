@@ -17,6 +17,7 @@ from textual.widgets import Input, Static
 
 from whatif.paths import exists, toml_path
 from whatif.tui.widgets.key_bar import KeyBar
+from whatif.tui.widgets.labelled_text import LabelledText
 from whatif.tui.widgets.prompt import PromptInput
 
 
@@ -39,7 +40,7 @@ class TextDialog(ModalScreen[None]):
         with VerticalScroll(id="window") as window:
             window.border_title = Content(self._heading)
             window.border_subtitle = "esc"
-            yield Static(self._text, markup=False)
+            yield LabelledText(self._text)
         yield KeyBar()
 
     def action_scroll(self, lines: int) -> None:

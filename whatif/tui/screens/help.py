@@ -17,6 +17,7 @@ from whatif.tui.keys.key_areas import ActiveKey, KeyArea, active_keys
 from whatif.tui.labels import MUTED, StyledText, grade_style
 from whatif.tui.page_registry import GROUPS
 from whatif.tui.pages.page import Page
+from whatif.tui.widgets.labelled_text import LABEL_END
 from whatif.tui.widgets.parameter_tree import ParameterTree
 from whatif.tui.widgets.prompt import PromptInput
 
@@ -55,12 +56,16 @@ def _parameter(parameter: Parameter, session: Session) -> list[StyledText]:
     meaning = " ".join(parameter.description.split()) or parameter.path.rpartition(".")[2]
     parts: list[StyledText] = [(f"{parameter.path}\n", "bold"), (f"{meaning}\n\n", "")]
     if parameter.field is not None:
-        parts += [("unit     ", MUTED), (f"{unit}\n", "")]
-    parts += [("range    ", MUTED), (f"{parameter.allowed}\n", "")]
-    parts += [("value    ", MUTED), (f"{parameter.text()}\n", "")]
-    parts += [("source   ", MUTED), (parameter.grade, grade_style(parameter.grade)), (f"  {parameter.source}\n", "")]
+        parts += [(f"unit     {LABEL_END}", MUTED), (f"{unit}\n", "")]
+    parts += [(f"range    {LABEL_END}", MUTED), (f"{parameter.allowed}\n", "")]
+    parts += [(f"value    {LABEL_END}", MUTED), (f"{parameter.text()}\n", "")]
+    parts += [
+        (f"source   {LABEL_END}", MUTED),
+        (parameter.grade, grade_style(parameter.grade)),
+        (f"  {parameter.source}\n", ""),
+    ]
     for equation, names in _equations(used).items():
-        parts += [("used by  ", MUTED), (f"{', '.join(names)}:  {equation}\n", "")]
+        parts += [(f"used by  {LABEL_END}", MUTED), (f"{', '.join(names)}:  {equation}\n", "")]
     return [*parts, ("\n", "")]
 
 
@@ -84,7 +89,7 @@ def _lines(screen: Screen[None], keys: Iterable[ActiveKey]) -> list[StyledText]:
     return [
         part
         for words, known in lines.items()
-        for part in ((f"{' '.join(known):>11}  ", "bold $text-primary"), (f"{words}\n", ""))
+        for part in ((f"{' '.join(known):>11}  {LABEL_END}", "bold $text-primary"), (f"{words}\n", ""))
     ]
 
 
