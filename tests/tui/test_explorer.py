@@ -206,6 +206,7 @@ def test_a_filter_shows_some_parameters_and_escape_shows_all():
         count = len(driver.tree._rows)
         await driver.press("/")
         await driver.type("inter_node base")
+        assert " esc clears /inter_node base " in driver.screen_text()
         assert all("inter_node" in row.path for row in driver.tree._rows)
         assert driver.tree.parameter.path.endswith("base_bandwidth")
         assert driver.main_screen.query_one(ParameterHelp).border_title == driver.tree.parameter.path

@@ -56,17 +56,17 @@ def _parameter(parameter: Parameter, session: Session) -> list[StyledText]:
     meaning = " ".join(parameter.description.split()) or parameter.path.rpartition(".")[2]
     parts: list[StyledText] = [(f"{parameter.path}\n", "bold"), (f"{meaning}\n\n", "")]
     if parameter.field is not None:
-        parts += [(f"unit     {LABEL_END}", MUTED), (f"{unit}\n", "")]
-    parts += [(f"range    {LABEL_END}", MUTED), (f"{parameter.allowed}\n", "")]
-    parts += [(f"value    {LABEL_END}", MUTED), (f"{parameter.text()}\n", "")]
-    parts += [
-        (f"source   {LABEL_END}", MUTED),
-        (parameter.grade, grade_style(parameter.grade)),
-        (f"  {parameter.source}\n", ""),
-    ]
+        parts += _labelled("unit", (unit, ""))
+    parts += _labelled("range", (parameter.allowed, ""))
+    parts += _labelled("value", (parameter.text(), ""))
+    parts += _labelled("source", (parameter.grade, grade_style(parameter.grade)), (f"  {parameter.source}", ""))
     for equation, names in _equations(used).items():
-        parts += [(f"used by  {LABEL_END}", MUTED), (f"{', '.join(names)}:  {equation}\n", "")]
+        parts += _labelled("used by", (f"{', '.join(names)}:  {equation}", ""))
     return [*parts, ("\n", "")]
+
+
+def _labelled(label: str, *texts: StyledText) -> list[StyledText]:
+    return [(f"{label:<9}{LABEL_END}", MUTED), *texts, ("\n", "")]
 
 
 def _equations(terms: Iterable[Term]) -> dict[str, list[str]]:

@@ -59,7 +59,7 @@ class MainScreen(CommandScreen):
         Binding(
             "f1,?", "help", "help", key_display="F1", tooltip="List keys, explain what has the focus", id="screen.help"
         ),
-        extra_binding("screen.stop", "escape", "stop", "", "Stop computing, clear the message"),
+        extra_binding("screen.stop", "escape", "stop", "", "Stop computing, clear the message or the filter"),
     ]
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - declared without ClassVar by Textual
         (0, "-mini"),

@@ -161,7 +161,7 @@ class ParameterPanel(Vertical):
     def filter(self, words: str) -> None:
         """Show only parameters whose path has all the words."""
         self.parameter_tree.filter(words)
-        self.border_subtitle = Content(f"/{words}" if words else "")
+        self.border_subtitle = Content(f"esc clears /{words}" if words else "")
 
 
 def _change(purpose: Purpose, path: str, text: str) -> Change:
