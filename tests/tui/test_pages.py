@@ -381,3 +381,19 @@ def test_a_key_that_only_changes_the_view_does_not_restart_the_job_of_any_page()
         assert len(jobs.asked) > 4
 
     drive(check)
+
+
+def test_a_duplicate_in_another_folder_keeps_its_measured_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    async def check(driver):
+        await driver.go("files")
+        await driver.until(lambda: "▶" in driver.screen_text())
+        await driver.pilot.press("D")
+        await driver.until(lambda: "Copy jacobi2d to" in driver.screen_text())
+        await driver.pilot.press("enter")
+        await driver.until(lambda: driver.app.file_sync.file.path == tmp_path / "jacobi2d.toml")
+        await driver.until(lambda: "of 20 runs" in driver.screen_text())
+
+    drive(check)
+    assert (tmp_path / "jacobi2d_runs.csv").exists()

@@ -1,6 +1,7 @@
 """Edited scenarios as files and commands: phases, saving, patches, differences, templates of new files, the editor."""
 
 from whatif.files.editors import FilePlace, editor_command, place_of
+from whatif.files.file_copies import copy_file
 from whatif.files.scenario_edits import (
     ChangedOnDiskError,
     command_line,
@@ -23,6 +24,7 @@ __all__ = [
     "Motif",
     "PhaseEdit",
     "command_line",
+    "copy_file",
     "difference",
     "edited",
     "editor_command",

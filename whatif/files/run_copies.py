@@ -7,7 +7,21 @@ import shutil
 from pathlib import Path
 
 from whatif.atomic import atomic_file
-from whatif.paths import exists
+from whatif.paths import exists, is_file
+
+
+def copy_named_runs(name: str | None, before: Path | None, after: Path) -> str:
+    """Copy the file of runs that a scenario names into another folder; remark on the copy, or on another file of its
+    name.
+
+    Raise `UsageError` if it cannot be written.
+    """
+    if name is None or before is None or not is_file(before / name):
+        return ""
+    there = after / name
+    if copy_runs(before / name, there):
+        return f", its runs to {there}"
+    return f"; {there} is another file than its runs" if holds_others(before / name, there) else ""
 
 
 def copy_runs(runs: Path, there: Path) -> bool:

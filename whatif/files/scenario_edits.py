@@ -16,8 +16,8 @@ from whatif.atomic import write_text
 from whatif.axes import Axis
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, UsageError
-from whatif.files.run_copies import copy_runs, holds_others
-from whatif.paths import is_file
+from whatif.files.file_copies import with_schema
+from whatif.files.run_copies import copy_named_runs
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
 from whatif.schema.phase_edits import EditedDocument, on_disk
@@ -56,24 +56,11 @@ def save_as(path: Path, scenario: Scenario) -> str:
         raise UsageError(f"{path}: not saved: `{path.stem}` is a platform or part of the scenario; give another name")
     document = replace(scenario.document, folder=path.parent)
     text = rewritten(scenario.document, scenario.overrides, scenario.platform, scenario.folders)
+    text = with_schema(text, scenario.document.folder, path.parent)
     verify(path, document, text, scenario)
-    remark = _copy_runs(scenario, path.parent)
+    remark = copy_named_runs(scenario.program.loaded.scenario.runs, scenario.document.folder, path.parent)
     write_text(path, text)
     return remark
-
-
-def _copy_runs(scenario: Scenario, folder: Path) -> str:
-    """Copy the file of runs that a scenario names; remark on the copy, or on another file of its name.
-
-    Raise `UsageError` if it cannot be written.
-    """
-    name, original = scenario.program.loaded.scenario.runs, scenario.document.folder
-    if name is None or original is None or not is_file(original / name):
-        return ""
-    there = folder / name
-    if copy_runs(original / name, there):
-        return f", its runs to {there}"
-    return f"; {there} is another file than its runs" if holds_others(original / name, there) else ""
 
 
 def put_text(path: Path, document: Document, text: str) -> None:

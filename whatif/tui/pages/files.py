@@ -11,8 +11,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.api.editing import difference
-from whatif.atomic import atomic_file
+from whatif.api.editing import copy_file, difference
 from whatif.errors import WhatifError
 from whatif.paths import toml_path
 from whatif.schema.catalogue import CatalogueEntry, catalogue
@@ -152,30 +151,26 @@ class FilesPage(Page[PageView]):
 
     @work
     async def action_duplicate(self) -> None:
-        """Copy the file under the cursor, byte by byte."""
+        """Copy the file under the cursor, and the measured runs that it names."""
         entry = self._entry
         if entry is None:
             return
         name = await self.app.push_screen_wait(TextPrompt(f"Copy {entry.name} to", free_file(entry.name)))
         if name:
-            try:
-                content = entry.path.read_bytes()
-            except OSError as problem:
-                self.report(f"{entry.path}: cannot be read: {problem.strerror}")
-            else:
-                await self._write(toml_path(name), content, "" if entry.problem else entry.kind)
+            await self._copy(entry, toml_path(name))
 
-    async def _write(self, path: Path, content: bytes, kind: str) -> None:
-        """Write a file and open it, if it is a scenario."""
+    async def _copy(self, entry: CatalogueEntry, path: Path) -> None:
+        """Copy a file, and open the copy of a scenario."""
         if not await may_write(self.app, path):
             return
         try:
-            with atomic_file(path) as temporary:
-                temporary.write_bytes(content)
+            remark = copy_file(entry.path, path)
         except WhatifError as problem:
             self.report(str(problem))
-        else:
-            self.post_message(FileRequested(str(path)) if kind == "scenario" else JobRequested())
+            return
+        self.notify(f"copied to {path}{remark}")
+        opened = entry.kind == "scenario" and not entry.problem
+        self.post_message(FileRequested(str(path)) if opened else JobRequested())
 
 
 def _file_of(state: ExplorerState) -> Path:
