@@ -815,6 +815,14 @@ def test_a_scenario_is_not_saved_under_the_name_of_its_platform_or_of_a_part(tmp
     assert Scenario.open(tmp_path / "lassen.toml").program
 
 
+def test_a_scenario_saved_elsewhere_still_finds_its_schema(tmp_path):
+    path = tmp_path / "mine.toml"
+    save_as(path, Scenario.open("jacobi2d"))
+    directive = path.read_text().splitlines()[0].removeprefix("#:schema ")
+    schema = json.loads((tmp_path / directive).read_text())
+    assert schema["$id"].startswith("urn:whatif:schema:scenario")
+
+
 def test_a_scenario_saved_elsewhere_keeps_its_measured_runs(tmp_path):
     scenario = Scenario.open("jacobi2d")
     runs = tmp_path / "jacobi2d_runs.csv"
