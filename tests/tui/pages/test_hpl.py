@@ -19,9 +19,10 @@ from whatif.plotting.lanes import PARTS
 from whatif.tui.commands.explorer_commands import Edit, Revert, Show
 from whatif.tui.labels import duration
 from whatif.tui.pages.hpl import PARTS as HPL_PARTS
-from whatif.tui.pages.hpl import HPLPage
+from whatif.tui.pages.hpl import HPLPage, HPLView
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.hpl_labels import component_rows, grid_rows, panel_lanes, rate_plot, rate_words, share_words
+from whatif.tui.widgets.key_bar import KeyBar
 from whatif.tui.widgets.rank_bars import RankBars
 from whatif.units import FLOP_PER_SECOND, format_quantity
 
@@ -245,6 +246,26 @@ def test_a_person_looks_at_panels_and_takes_a_grid(scenario):
         assert driver.app.runner.history.lines[-1] == line
 
     drive(check, (120, 36), scenario)
+
+
+@pytest.mark.parametrize(
+    ("part", "offered"),
+    [("rates", {"table"}), ("components", set()), ("panels", {"panels", "next row", "columns"}), ("geometries", set())],
+)
+def test_only_keys_of_the_visible_part_are_offered(scenario, part, offered):
+    async def check(driver):
+        await driver.go("ranks")
+        while driver.state.view.of(HPLView).part != part:
+            await driver.press("m")
+        await driver.pilot.pause()
+        shown = {place.key.binding.description for place in driver.main_screen.query_one(KeyBar).keys}
+        assert shown & {"table", "panels", "next row", "columns"} == offered
+        if part == "rates":
+            assert "v shows the numbers" in driver.screen_text()
+            await driver.press("v")
+            assert "v shows the curves" in driver.screen_text()
+
+    drive(check, (80, 24), scenario)
 
 
 def test_other_applications_keep_the_page_of_the_ranks(scenario):

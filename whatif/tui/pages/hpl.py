@@ -46,6 +46,7 @@ from whatif.tui.widgets.rank_bars import RankBars
 _WIDE, _HIGH = 96, 20
 """Least size of the screen for all parts."""
 PARTS: Final = ("rates", "components", "panels", "geometries")
+_OF_PANELS: Final = ("panels", "line", "across", "scroll")
 _PANELS: Final = (1, 2, 3, 5, 8, 12, 20, MOST_PANELS)
 
 
@@ -132,6 +133,11 @@ class HPLPage(Page[HPLView]):
         """Cancel the job when another page is shown; on return it continues from the known results."""
         self._job = None
 
+    def offers(self, action: str) -> bool:
+        """Only what changes a visible part."""
+        part = "panels" if action in _OF_PANELS else "rates" if action == "table" else None
+        return part is None or bool(self.query_one(f"#{part}").display)
+
     def show(self, state: ExplorerState) -> None:
         """Show the known results of a state's run."""
         self.state = state
@@ -201,7 +207,7 @@ class HPLPage(Page[HPLView]):
 
     def _draw(self, run: HPLRunView) -> None:
         """All parts but the grids, whether visible or not."""
-        self._title("rates", "rate over the run", "v shows the numbers")
+        self._title("rates", "rate over the run", f"v shows the {'curves' if self._tabular else 'numbers'}")
         plot = rate_plot(run.outcome)
         self.query_one(PlotView).show(plot)
         self.query_one("#rate-table", TableView).show(plot_table(plot))
@@ -246,6 +252,10 @@ class HPLPage(Page[HPLView]):
         """Whether there is room for all parts."""
         return self.size.width >= _WIDE and self.size.height >= _HIGH
 
+    @property
+    def _tabular(self) -> bool:
+        return self.state.view.picture == "table"
+
     def _arrange(self) -> None:
         """Show the chosen parts that fit on the screen."""
         wanted = self.view.part
@@ -254,9 +264,9 @@ class HPLPage(Page[HPLView]):
         for part in PARTS:
             self.query_one(f"#{part}").display = part in shown
         self.set_class(len(shown) == 1, "-alone")
-        tabular = self.state.view.picture == "table"
-        self.query_one(PlotView).display = not tabular
-        self.query_one("#rate-table").display = tabular
+        self.query_one(PlotView).display = not self._tabular
+        self.query_one("#rate-table").display = self._tabular
+        self.screen.refresh_bindings()
         focused = self.screen.focused
         if focused is None or (before != shown and self in focused.ancestors):
             self.call_after_refresh(self.enter)
