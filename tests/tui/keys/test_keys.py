@@ -125,6 +125,24 @@ def test_wrapped_lines_of_the_help_begin_next_to_their_keys():
     drive(check, (80, 24))
 
 
+@pytest.mark.parametrize(
+    ("scenario", "curves", "ranks"),
+    [
+        ("llama_training", set(), set()),
+        ("jacobi2d", {"placement"}, {"placement"}),
+        ("minimd", {"phase", "placement"}, {"phase", "placement", "plane"}),
+    ],
+)
+def test_the_messages_offer_only_what_there_is_another_one_of(scenario, curves, ranks):
+    async def check(driver):
+        await driver.go("messages")
+        for offered in (curves, ranks):
+            assert {"phase", "plane", "placement"} & set(labels(driver)) == offered
+            await driver.press("m")
+
+    drive(check, (80, 24), scenario)
+
+
 def test_the_footer_names_the_next_page_of_the_group():
     async def check(driver):
         await driver.press("3")

@@ -249,6 +249,18 @@ class MessagesPage(Page[PageView]):
         """Focus the curves or the tables."""
         self.focus_first(self.query("PlotView, TableView"))
 
+    def offers(self, action: str) -> bool:
+        """Only what there is another one of."""
+        found, domains = self._found, self._half == "domains"
+        placed = found.placed if found is not None else None
+        if action == "phase":
+            return len(sending_phases(self.state.session.program)) > 1
+        if action == "plane":
+            return bool(self.query_one("#ranks").display) and placed is not None and placed.picture.part.plane_count > 1
+        if action == "message" and domains:
+            return found is not None and found.phase is not None and len(found.phase.messages) > 1
+        return action != "half" or domains or placed is not None
+
     def show(self, state: ExplorerState) -> None:
         """Show the last picture in the way that is asked for."""
         if chosen_phase(state) != chosen_phase(self.state):
@@ -306,6 +318,7 @@ class MessagesPage(Page[PageView]):
             self.query_one(picture).display = not tabular
             self.query_one(table).display = tabular
         costs.turn(tabular=tabular, messages=self.size.height >= _ROOMY or (tabular and self.size.height >= _LOW))
+        self.screen.refresh_bindings()
 
     @on(PlacementMap.Resized)
     def _resized(self) -> None:
