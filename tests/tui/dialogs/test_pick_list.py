@@ -178,3 +178,15 @@ def test_wrong_platform_is_refused_without_the_name_of_an_option():
     error = perform(state, (EditAll(((GPU, "v100-sxm2"),)),)).error
     assert "--" not in error
     assert "part not found; did you mean" in error
+
+
+def test_a_name_that_is_cut_is_whole_below_the_rows():
+    long = "bids.accelerators.node_price.of_the_first_hundred_nodes"
+
+    async def check(pilot):
+        said = pilot.app.screen.query_one("#description").content
+        assert said == f"{long}: 260 kUSD"
+        await pilot.press("down")
+        assert pilot.app.screen.query_one("#description").content == "250 kUSD"
+
+    picked(rows=((long, "260 kUSD"), ("bids.node_price", "250 kUSD")), check=check)

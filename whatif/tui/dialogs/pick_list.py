@@ -17,6 +17,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from whatif.errors import did_you_mean
+from whatif.plotting.description import text_cells
 from whatif.tui.widgets.key_bar import KeyBar
 from whatif.tui.widgets.line_list import LineList
 from whatif.tui.widgets.prompt import PromptInput
@@ -97,11 +98,22 @@ class PickRows(LineList):
         """Report the click."""
         self.post_message(self.Clicked())
 
+    def _room(self, text: str, width: int) -> int:
+        """Cells of the name of a row."""
+        return min(self._longest, max(width // 2, 8) if text else max(width - 2, 0))
+
+    @property
+    def row_words(self) -> str:
+        """Description of the row below the cursor, after its name if there is no room for all of it; or nothing."""
+        name, text = self.row or ("", "")
+        cut = len(text_cells(name)) > self._room(text, self.scrollable_content_region.width)
+        return f"{name}: {text}" if cut and text else text
+
     def row_segments(self, index: int, width: int) -> list[Segment]:
         """Segments of a row."""
         name, text = self.rows[index]
         mark = _CURRENT if name == self._current else " "
-        room = min(self._longest, max(width - 2, 0) if not text else max(width // 2, 8))
+        room = self._room(text, width)
         return [
             Segment(f"{mark} ", self.part("current")),
             Segment(padded(name, room) + " " * GAP, self.part("name")),
@@ -179,7 +191,7 @@ class PickList(ModalScreen[str | None]):
         row, words = self.list.row, self.query_one(Input).value.strip()
         near = did_you_mean(words, [name for name, _ in self._rows])
         missing = f"no row with `{words}`{near}" if words else "nothing to pick from yet"
-        self.query_one("#description", Static).update(missing if row is None else row[1] or self._about)
+        self.query_one("#description", Static).update(missing if row is None else self.list.row_words or self._about)
 
     @on(Input.Submitted)
     @on(PickRows.Clicked)
