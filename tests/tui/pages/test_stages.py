@@ -73,6 +73,24 @@ def test_the_page_of_a_training_shows_stages_collectives_and_memory(size):
     drive(check, size, "llama_training")
 
 
+def test_stages_without_room_are_counted_and_scrolled_to():
+    async def check(driver):
+        await driver.go("ranks")
+        assert "stages 0 to 6 of 8" in driver.screen_text()
+        await driver.press("down", "down")
+        text = driver.screen_text()
+        assert "stages 1 to 7 of 8" in text
+        assert "╶ 7 " in text
+        await driver.press("v", "v")
+        await driver.until(lambda: "stages 1 to 7 of 8" in driver.screen_text())
+        await driver.pilot.resize_terminal(80, 24)
+        await driver.calm()
+        assert "╶ 0 " in driver.screen_text()
+        assert " of 8 " not in driver.screen_text()
+
+    drive(check, (60, 20), "llama_training")
+
+
 def test_collectives_are_those_of_the_terms():
     program, values = at("llama_training")
     found = {item.name: item for item in group_collectives(program, values)}

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.plotting.lanes import Kinds
+from whatif.plotting.lane_cells import lanes_in_sight
+from whatif.plotting.lanes import Kinds, Lanes
 from whatif.transformers.serving.parts import MEMORY as SERVING_MEMORY
 from whatif.transformers.serving.results import MEMORY_TERMS as SERVING_TERMS
 from whatif.transformers.training.memory import MEMORY
@@ -70,7 +72,14 @@ class StagesPage(MemoryPage):
     TERMS: ClassVar[Mapping[str, str]] = MEMORY_TERMS
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("table", "v", "table", "collectives", "Switch between the stages and the collectives"),
+        PageKey("up", "up,k", "scroll(-1)", "", "Scroll up by one stage"),
+        PageKey("down", "down,j", "scroll(1)", "", "Scroll down by one stage"),
     )
+
+    def __init__(self, state: ExplorerState) -> None:
+        super().__init__(state)
+        self._lanes: Lanes | None = None
+        self._first = 0
 
     def compose(self) -> ComposeResult:
         """The stages or the collectives, above the memory."""
@@ -91,6 +100,25 @@ class StagesPage(MemoryPage):
         frame.display, groups.display = not tabular, tabular
         step = simulated_step(state.session.program, state.session.at.values)
         frame.border_title = f"one step on every stage: {step.words}" if step.schedule is not None else "one step"
-        self.query_one(RankBars).show(step_lanes(step))
+        self._lanes = step_lanes(step)
+        # The stages have no size until they are displayed.
+        self.call_after_refresh(self.action_scroll, 0)
         reason = "" if step.schedule is not None else f"No pipeline to show: {step.words}."
         self.query_one("#step-words", Static).update(Content(reason))
+
+    def on_resize(self) -> None:
+        """Show as many stages as fit."""
+        self.call_after_refresh(self.action_scroll, 0)
+
+    @on(RankBars.Turned)
+    def _turned(self, event: RankBars.Turned) -> None:
+        self.action_scroll(event.steps)
+
+    def action_scroll(self, steps: int) -> None:
+        """Bring other stages into sight; the frame states which are."""
+        bars, count = self.query_one(RankBars), 0 if self._lanes is None else len(self._lanes.node)
+        seen = lanes_in_sight(count, *bars.size)
+        self._first = min(max(self._first + steps, 0), count - seen)
+        bars.show(self._lanes, self._first)
+        cut = f"stages {self._first} to {self._first + seen - 1} of {count} · ↑ ↓ others" if 0 < seen < count else ""
+        self.query_one("#stages-frame").border_subtitle = Content(cut)
