@@ -73,6 +73,20 @@ def test_the_page_of_a_training_shows_stages_collectives_and_memory(size):
     drive(check, size, "llama_training")
 
 
+@pytest.mark.parametrize(("name", "key"), [("llama_training", "v"), ("llama_serving", "home")])
+def test_columns_of_the_collectives_without_room_are_a_key_away(name, key):
+    async def check(driver):
+        await driver.go("ranks")
+        await driver.press(key)
+        await driver.until(lambda: "← → other columns" in driver.screen_text())
+        assert " all " not in driver.screen_text()
+        await driver.press("right", "right", "right")
+        assert " all " in driver.screen_text()
+        assert "tensor parallel" in driver.screen_text()
+
+    drive(check, (50, 20), name)
+
+
 def test_stages_without_room_are_counted_and_scrolled_to():
     async def check(driver):
         await driver.go("ranks")

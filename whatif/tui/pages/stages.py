@@ -22,7 +22,7 @@ from whatif.tui.pages.page import Page, PageKey
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.breakdown import Breakdown
-from whatif.tui.widgets.data_table import TableView
+from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.rank_bars import RankBars
 from whatif.tui.widgets.transformer_parts import collective_rows, memory_bar, step_lanes
 from whatif.units import BYTE, format_quantity
@@ -41,24 +41,25 @@ class MemoryPage(Page[PageView]):
     TERMS: ClassVar[Mapping[str, str]] = SERVING_TERMS
     DEFAULT_CSS = """
     MemoryPage .panel { padding: 0 1; }
+    MemoryPage ColumnsView { height: 1fr; max-height: 100%; }
     """
 
     def compose(self) -> ComposeResult:
         """The collectives above the memory."""
-        with Vertical(id="groups", classes="panel"):
-            yield TableView()
+        yield ColumnsView(id="groups", classes="panel")
         yield Breakdown(id="memory-bar")
 
     def enter(self) -> None:
         """Focus the table."""
-        self.query_one(TableView).focus()
+        self.query_one(ColumnsView).focus()
 
     def show(self, state: ExplorerState) -> None:
         """Show a state, whether or not the memory suffices."""
         self.state = state
         values = state.session.at.values
-        self.query_one("#groups").border_title = "collectives of the groups of ranks"
-        self.query_one(TableView).show(collective_rows(state.session.program, values))
+        groups = self.query_one(ColumnsView)
+        groups.border_title = "collectives of the groups of ranks"
+        groups.fill(collective_rows(state.session.program, values), 1)
         picture = self.query_one("#memory-bar", Breakdown)
         picture.border_title = f"memory of a rank: {format_quantity(float(values[self.MEMORY]), BYTE, 3)}"
         picture.show(memory_bar(values, self.MEMORY, self.TERMS))
@@ -90,7 +91,7 @@ class StagesPage(MemoryPage):
 
     def enter(self) -> None:
         """Focus the visible part."""
-        self.focus_first(self.query("RankBars, TableView"))
+        self.focus_first(self.query("RankBars, ColumnsView"))
 
     def show(self, state: ExplorerState) -> None:
         """Show a state."""
@@ -98,6 +99,9 @@ class StagesPage(MemoryPage):
         tabular = state.view.picture == "table"
         frame, groups = self.query_one("#stages-frame"), self.query_one("#groups")
         frame.display, groups.display = not tabular, tabular
+        focused = self.screen.focused
+        if focused is None or self in focused.ancestors:
+            self.call_after_refresh(self.enter)
         step = simulated_step(state.session.program, state.session.at.values)
         frame.border_title = f"one step on every stage: {step.words}" if step.schedule is not None else "one step"
         self._lanes = step_lanes(step)
