@@ -217,6 +217,22 @@ def test_a_filter_shows_some_parameters_and_escape_shows_all():
     drive(check)
 
 
+def test_values_are_edited_in_full_screen_and_another_page_ends_it():
+    async def check(driver):
+        driver.tree.select(GPUS)
+        driver.main_screen.action_maximize()
+        await driver.press("enter")
+        assert "gpu_count =" in driver.screen_text()
+        assert any("esc leaves" in note.message for note in driver.app._notifications)
+        assert driver.screen_text().splitlines()[0].endswith("──╮")
+        await driver.press("escape", "escape")
+        driver.main_screen.action_maximize()
+        await driver.press("3")
+        assert "why the iteration time" in driver.screen_text()
+
+    drive(check, (80, 24))
+
+
 def test_tables_fold_and_the_cursor_stays_near():
     async def check(driver):
         driver.tree.select("platform.node.gpu.memory_size")

@@ -174,6 +174,7 @@ class MainScreen(CommandScreen):
                 return
         left, switcher.current = self.page, name
         left.leave()
+        self.minimize()
         self._bind_keys(type(self.page))
         self._arrange()
         self._show_page(self.page)
@@ -256,6 +257,12 @@ class MainScreen(CommandScreen):
     def action_go_group(self, group: str) -> None:
         """Go to the page of a group that was seen last; from one of its pages, to the next."""
         self.change(Choose("screen", lambda view: page_registry.next_screen(group, view.screen, self._seen)))
+
+    def action_maximize(self) -> None:
+        """Show the part with the focus alone, without the line of keys."""
+        super().action_maximize()
+        if self.maximized is not None:
+            self.notify("esc leaves the full screen")
 
     def action_tree(self) -> None:
         """Show or hide the parameters next to the page."""

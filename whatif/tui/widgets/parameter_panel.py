@@ -29,6 +29,8 @@ from whatif.tui.widgets.prompt import Prompt
 class ParameterPanel(Vertical):
     """The tree and its prompt; what is typed becomes a change, and a refused one stays to be mended."""
 
+    # In full screen the line that edits stays with the tree.
+    ALLOW_MAXIMIZE = True
     DEFAULT_CSS = """
     ParameterPanel { layers: base above; }
     ParameterPanel Prompt { layer: above; position: absolute; }
