@@ -19,7 +19,7 @@ PICTURES: Final = (".svg", ".png", ".pdf")
 PAGES: Final = (".html", ".pdf")
 """File extensions of the page of a study."""
 VALIDATION_TOPICS: Final = (
-    "schedules", "links", "counts", "transfers", "hpl", "top500", "power", "power_caps", "kernels", "programs",
+    "schedules", "links", "counts", "transfers", "hpl", "top500", "hpcg", "power", "power_caps", "kernels", "programs",
     "shared_gpus", "gemm", "collectives", "training", "serving", "first_tokens", "decoding",
 )  # fmt: skip
 """Comparisons with measurements and other simulators."""

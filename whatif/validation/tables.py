@@ -33,6 +33,7 @@ from whatif.table import Column, Table
 from whatif.units import BYTE, NANOSECOND, ONE, SECOND, Dimension
 from whatif.validation.anchored_kernels import anchored_kernels
 from whatif.validation.gpu_programs import gpu_programs
+from whatif.validation.hpcg_runs import hpcg_runs
 from whatif.validation.hpl_runs import COLUMNS, compared
 from whatif.validation.library_collectives import library_collectives
 from whatif.validation.matrix_products import matrix_products
@@ -257,6 +258,7 @@ TABLES: Final[Mapping[str, Callable[..., Table]]] = {
     "transfers": transfers,
     "hpl": hpl,
     "top500": top500,
+    "hpcg": lambda: hpcg_runs(rows_of("hpcg.csv")),
     "power": lambda: machine_power(rows_of("top500_power.csv")),
     "power_caps": lambda: power_caps(rows_of("power_caps.csv")),
     "kernels": lambda: anchored_kernels(rows_of("rajaperf_kernels.csv")),

@@ -1,0 +1,57 @@
+"""HPCG on whole machines by the shipped scenario `hpcg`, compared with the rates of TOP500's HPCG lists.
+
+Nothing is fitted: the scenario has the operations that the benchmark counts, and the fewest bytes that they can move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from whatif.core.evaluate import evaluate
+from whatif.core.scenario import Scenario
+from whatif.models.quantities import FloatArray
+from whatif.schema.kernel_phase import KernelPhase
+from whatif.table import Table
+from whatif.units import FLOP_PER_SECOND, ONE, SECOND, Dimension
+from whatif.validation.measured_kinds import Row, Rows
+
+_COLUMNS: Final[Mapping[str, Dimension | None]] = {
+    "machine": None, "list": None, "nodes": ONE, "n": ONE, "iteration_time": SECOND, "published": FLOP_PER_SECOND,
+    "predicted": FLOP_PER_SECOND, "error": ONE, "doubt": None,
+}  # fmt: skip
+
+
+def hpcg_runs(rows: Rows) -> Table:
+    """Rates of HPCG, published and predicted; the title has the mean error of all, and of those without doubt."""
+    table = [_compared(row) for row in rows]
+    errors = np.array([line[-2] for line in table])
+    certain = errors[[not row["doubt"] for row in rows]]
+    title = f"HPCG on whole machines, compared with TOP500; {_means(errors)}; without rows in doubt {_means(certain)}"
+    return Table.of_rows(_COLUMNS, table, {"title": title})
+
+
+def _means(errors: FloatArray) -> str:
+    return f"mean absolute error {np.abs(errors).mean():.1%}, bias {errors.mean():+.1%}"
+
+
+def _compared(row: Row) -> tuple[str | float, ...]:
+    ranks = int(row["nodes"]) * int(row["ranks_per_node"])
+    overrides = {
+        "platform.node_count": row["nodes"],
+        "application.rank_count": str(ranks),
+        "application.ranks_per_node": row["ranks_per_node"],
+        # It takes half a minute on all of Fugaku, and adds 4 % there.
+        "application.congestion": "none",
+        "parameters.n": row["n"],
+    }
+    program = Scenario.open("hpcg", platform=row["platform"], overrides=overrides).program
+    evaluation, application = evaluate(program), program.loaded.scenario.application
+    kernels = [name for name, phase in application.phases.items() if isinstance(phase, KernelPhase)]
+    time = float(evaluation.column("iteration_time"))
+    rate = ranks * sum(float(evaluation.values[f"{name}.operations"]) for name in kernels) / time
+    published, machine = 1e15 * float(row["HPCG_Pflop/s"]), program.loaded.scenario.platform.name
+    numbers = time, published, rate, rate / published - 1
+    return machine, row["list"], float(row["nodes"]), float(row["n"]), *numbers, row["doubt"]
