@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 import whatif
+from tests.page_tables import assert_shown
 from tests.paths import ROOT
 from whatif.fitting.collective_steps import relative_errors
 from whatif.validation.library_collectives import points_by_machine, sheet_of
 from whatif.validation.tables import rows_of
 
-PAGE = (ROOT / "docs" / "collectives.md").read_text(encoding="utf-8")
+PATH = ROOT / "docs" / "collectives.md"
+PAGE = PATH.read_text(encoding="utf-8")
+NODES = ("Azure ND A100 v4", "Azure ND H200 v5", "H200, NVLS off", "H200")
 SLOW = ("Polaris", "Alps", "AWS p4de", "AWS p5")
 """Machines with Slingshot or EFA."""
 RING, MEASURED = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
@@ -69,3 +72,48 @@ def series_factors(large):
             own = (points.operations == operation) & (points.ranks == ranks) & ((points.sizes >= 2**20) == large)
             if own.any():
                 yield machine, float(np.exp(np.abs(ratios[own]).mean()))
+
+
+def points_and_errors(machine):
+    points = points_by_machine(rows_of("gpu_collectives.csv"))[machine]
+    return points, relative_errors(sheet_of(machine), points)
+
+
+def test_table_of_nodes_is_that_of_the_page():
+    """`WHATIF_WRITE_MACHINES=1 pytest tests/docs/test_collectives.py -k of_the_page` writes it."""
+    lines = ["| node | GPUs | sizes | from 1 MiB | below |", "|---|---|---|---|---|"]
+    for machine in NODES:
+        points, errors = points_and_errors(machine)
+        ranks = " to ".join(dict.fromkeys(f"{count:.0f}" for count in (points.ranks.min(), points.ranks.max())))
+        parts = (errors[points.sizes >= 2**20], errors[points.sizes < 2**20])
+        cells = [f"{np.abs(part).mean():.1%} ({part.mean():+.1%})" if len(part) else "-" for part in parts]
+        lines.append(
+            f"| {machine} | {ranks} | {len(np.unique(points.sizes))} | {' | '.join(cells)} |".replace("%", " %")
+        )
+    assert_shown(PATH, "node allreduces", "\n".join(lines) + "\n")
+
+
+def bus_bandwidths(machine):
+    points, _ = points_and_errors(machine)
+    return 2 * (points.ranks - 1) / points.ranks * points.sizes / points.times / 1e9
+
+
+def test_why_nodes_are_off_is_as_on_the_page():
+    page = " ".join(PAGE.split())
+    (azure, errors), ring = points_and_errors("Azure ND A100 v4"), bus_bandwidths("H200, NVLS off")
+    late = errors[(azure.sizes >= 2**21) & (azure.sizes <= 2**27)]
+    assert f"2 to 128 MiB are too fast by {-100 * late.max():.0f} to {-100 * late.min():.0f} %" in page
+    assert f"reach {bus_bandwidths('Azure ND A100 v4')[-1] / 300:.2f} of the data sheet of A100" in page
+    assert f"{ring[-1] / 450:.2f} of that of H200" in page
+    gains = bus_bandwidths("H200") / ring[1:]
+    assert f"a factor of {gains[0]:.2f} on 5 GPUs to {gains[-1]:.2f} on 8" in page
+    short = {name: points_and_errors(name) for name in NODES[:2]}
+    times = [points.times[points.sizes < 2**20] * 1e6 for points, _ in short.values()]
+    assert (
+        "{:.0f} to {:.0f} us on A100, {:.0f} to {:.0f} us on H200".format(
+            *(number for each in times for number in (each.min(), each.max()))
+        )
+        in page
+    )
+    found = np.concatenate([(points.times * (1 + error))[points.sizes < 2**20] for points, error in short.values()])
+    assert f"LL would take {found.min() * 1e6:.0f} to {found.max() * 1e6:.0f} us" in page

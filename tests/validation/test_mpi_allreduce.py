@@ -1,20 +1,16 @@
-"""Allreduce of MPI on ARCHER2 and Fugaku against measured times. Nothing is fitted to the collectives.
+"""Allreduce of MPI on ARCHER2 against measured times. Nothing is fitted to the collectives.
 
 ARCHER2 has 128 ranks a node, which share two adapters of 100 Gb/s. The files of the measurement (IMB) may not be
 shipped (GPL-3); its figures, and the message parameters fitted to its ping-pong, are quoted from a review of this
 program. Messages inside a node have the parameters of those between nodes, as only these were quoted. The bandwidth of
-its memories is that of the shipped processor. Fugaku has the message parameters of the shipped platform.
+its memories is that of the shipped processor.
 """
 
 from __future__ import annotations
 
-import csv
-
-import numpy as np
 import pytest
 
 import whatif
-from tests.paths import DATA, ROOT
 
 LIMITS = {"short_limit": "128 B", "eager_limit": "256 KiB"}
 MESSAGES = {"short": ("2.64 us", "1.19 GB/s"), "eager": ("3.89 us", "7.3 GB/s"), "rendezvous": ("25.6 us", "12.5 GB/s")}
@@ -81,58 +77,3 @@ def test_a_table_of_the_measured_times_answers_the_measured_question():
     table |= {"sizes": [size for size, _ in rows], "times": [f"{time * 1e6:g} us" for _, time in rows]}
     machine = platform(collectives={"measured": {"imb": table}})
     assert allreduce(32, "1 MiB", "measured", machine, operation="allreduce") == pytest.approx(4921e-6, rel=1e-12)
-
-
-def fugaku_times(model, arithmetic="memory"):
-    """Predicted and measured times by size."""
-    path = DATA / "importers" / "network" / "fugaku" / "julia_osu_allreduce.csv"
-    with path.open(encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["size (bytes)"] != "0"]
-    measured = np.array([float(row["avg_time (seconds)"]) for row in rows])
-    phase = {"kind": "collective", "algorithm": "best", "model": model, "message_size": "1 KiB"}
-    application = {
-        "name": "one",
-        "rank_count": 1536,
-        "ranks_per_node": 4,
-        "iteration_count": 1,
-        "phases": {"all": {**phase, "arithmetic": arithmetic}},
-    }
-    asked = whatif.Scenario.of(application=application, platform="fugaku")
-    sizes = ", ".join(f"{row['size (bytes)']} B" for row in rows)
-    times = whatif.sweep(asked, f"application.phases.all.message_size={sizes}").columns["iteration_time"]
-    return times, measured
-
-
-def percent(numbers):
-    """Errors as the page writes them."""
-    return [f"{number:.0%}".replace("%", " %") for number in numbers]
-
-
-@pytest.mark.parametrize("arithmetic", ["memory", "none"])
-def test_errors_on_fugaku_are_those_of_the_page(arithmetic):
-    page = " ".join((ROOT / "docs" / "collectives.md").read_text(encoding="utf-8").split())
-    stated, factors = [], []
-    for model in ("max_rate", "postal"):
-        times, measured = fugaku_times(model, arithmetic)
-        assert len(times) == 19
-        error = times / measured - 1
-        stated += percent([np.abs(error).mean(), error.mean()])
-        factors.append(f"{np.exp(np.abs(np.log(times / measured)).mean()):.2f}")
-    sentence = {
-        "memory": "mean absolute error {}, bias {} with `max_rate`; {} and {} with `postal`",
-        "none": "without arithmetic {}, {}; {} and {}",
-    }[arithmetic]
-    assert sentence.format(*stated) in page
-    assert "mean factor {} and {}".format(*factors) in page
-
-
-def test_errors_by_size_on_fugaku_are_those_of_the_page():
-    page = " ".join((ROOT / "docs" / "collectives.md").read_text(encoding="utf-8").split())
-    times, measured = fugaku_times("max_rate")
-    error = times / measured - 1
-    small, (half, whole) = error[2:15], error[-2:]
-    low, high = percent([-small.max(), -small.min()])
-    assert f"too fast, by {low.removesuffix(' %')} to {high}" in page
-    arithmetic = times[-1] - fugaku_times("max_rate", "none")[0][-1]
-    assert f"it adds {arithmetic * 1e6:.0f} us at 1 MiB" in page
-    assert f"too slow by {half:.0%} and {whole:.0%}".replace("%", " %").replace(" % and", " and") in page

@@ -47,6 +47,10 @@ _MACHINES: Final[Mapping[str, _Machine]] = {
     "MI355X, AINIC": _Machine(8, 76.8, 8 * 50, "mesh"),
     "AMD (MI300X)": _Machine(8, 64, 8 * 50, "mesh"),
     "AMD (MI325X)": _Machine(8, 64, 8 * 50, "mesh"),
+    "Azure ND A100 v4": _Machine(8, 300, 8 * 25),
+    "Azure ND H200 v5": _Machine(8, 450, 8 * 50, reduces=True),
+    "H200, NVLS off": _Machine(8, 450, 8 * 50),
+    "H200": _Machine(8, 450, 8 * 50, reduces=True),
 }
 
 

@@ -37,6 +37,7 @@ from whatif.validation.hpcg_runs import hpcg_runs
 from whatif.validation.hpl_runs import COLUMNS, compared
 from whatif.validation.library_collectives import library_collectives
 from whatif.validation.matrix_products import matrix_products
+from whatif.validation.mpi_collectives import mpi_collectives
 from whatif.validation.power_models import machine_power, power_caps
 from whatif.validation.serving_runs import decoding_steps, first_tokens, serving_runs
 from whatif.validation.shared_gpus import shared_gpus
@@ -270,5 +271,6 @@ TABLES: Final[Mapping[str, Callable[..., Table]]] = {
     "first_tokens": lambda: first_tokens(rows_of("first_tokens.csv")),
     "decoding": lambda: decoding_steps(rows_of("decoding_steps.csv")),
     "collectives": lambda: library_collectives(rows_of("gpu_collectives.csv")),
+    "mpi_collectives": lambda: mpi_collectives(rows_of("mpi_collectives.csv")),
 }
 """Comparisons by topic; those of `LONG_TOPICS` take a function of the finished share."""
