@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from whatif.core.accuracy_cards import CALIBRATED, CARDS, ITERATION
+from whatif.core.accuracy_cards import CALIBRATED, CARDS, ITERATION, LIBRARY
 from whatif.core.scenario import Scenario
 from whatif.files.calibration_file import accuracy_entries
 from whatif.models.quantities import FloatArray
@@ -17,6 +17,7 @@ from whatif.studies.calibration import calibrate
 from whatif.studies.measured_runs import measured_runs
 from whatif.studies.run_accuracy import RunGroup, category_ratios, pooled_card, run_groups
 from whatif.validation import serving_runs, training_steps
+from whatif.validation.library_collectives import datasheet_groups
 from whatif.validation.matrix_products import measured_ratios
 from whatif.validation.tables import rows_of
 from whatif.vocabulary import HALO_MODELS
@@ -30,8 +31,9 @@ SCENARIOS: Final = {
 _HALO_MODELS: Final = tuple(model for model in HALO_MODELS if model != "loggp")
 _HEAD: Final = """\
 # Accuracy of the models over the measured runs of the shipped scenarios, of products of matrices over those in
-# validation/gemm.csv, and of transformers over those in validation/training_steps.csv, validation/serving_runs.csv and
-# validation/first_tokens.csv, written by `python -m tests.accuracy_cards`.
+# validation/gemm.csv, of collectives of a GPU library over those in validation/gpu_collectives.csv, and of transformers
+# over those in validation/training_steps.csv, validation/serving_runs.csv and validation/first_tokens.csv, written by
+# `python -m tests.accuracy_cards`.
 # ratio: geometric mean of measured / predicted; scatter: its geometric standard deviation; `calibrated`: of runs that
 # were held out of the calibration.
 
@@ -49,6 +51,7 @@ def cards() -> dict[str, dict[str, AccuracyCard]]:
             chosen = {f"application.phases.{phase}.model": model for phase in phases}
             groups += _groups(name, chosen, "communication")
         found["communication"][model] = pooled_card(groups)
+    found["communication"][LIBRARY] = pooled_card(list(datasheet_groups(rows_of("gpu_collectives.csv"))))
     for category, models in found.items():
         models[CALIBRATED] = pooled_card([group for name in SCENARIOS for group in _held_out(name, category)])
     return found | {

@@ -78,6 +78,20 @@ def test_phases_have_the_errors_of_their_cards_and_sums_follow():
     np.testing.assert_allclose(exact, plain, rtol=1e-12, atol=0)
 
 
+@pytest.mark.parametrize(("platform", "model", "known"), [
+    ("dgx_h100", "nccl", True),
+    # Its parameters are fitted.
+    ("polaris", "nccl", False),
+    ("dgx_h100", "postal", False),
+])  # fmt: skip
+def test_collectives_of_a_library_from_data_sheets_have_a_card(platform, model, known):
+    phase = {"kind": "collective", "algorithm": "ring", "model": model, "message_size": "1 MiB"}
+    application = {"name": "one", "rank_count": 8, "iteration_count": 1, "phases": {"sum": phase}}
+    program = whatif.Scenario.of(application=application, platform=platform).program
+    expected = model_cards()["communication", "nccl"] if known else None
+    assert card_of(program, program.phases[0]) == expected
+
+
 def test_ratio_of_platforms_is_more_certain_than_their_times():
     programs = [whatif.load("jacobi2d", platform=name).program for name in ("perlmutter", "frontier")]
     sampling = Sampling(1024)

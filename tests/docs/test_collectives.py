@@ -10,8 +10,10 @@ import pytest
 import whatif
 from tests.page_tables import assert_shown
 from tests.paths import ROOT
+from whatif.core.accuracy_cards import model_cards
 from whatif.fitting.collective_steps import relative_errors
-from whatif.validation.library_collectives import points_by_machine, sheet_of
+from whatif.studies.run_accuracy import pooled_card
+from whatif.validation.library_collectives import datasheet_groups, points_by_machine, sheet_of
 from whatif.validation.tables import rows_of
 
 PATH = ROOT / "docs" / "collectives.md"
@@ -117,3 +119,24 @@ def test_why_nodes_are_off_is_as_on_the_page():
     )
     found = np.concatenate([(points.times * (1 + error))[points.sizes < 2**20] for points, error in short.values()])
     assert f"LL would take {found.min() * 1e6:.0f} to {found.max() * 1e6:.0f} us" in page
+
+
+def contained(machine, groups):
+    """Share of the times of a machine in bands of 90 % with the card of the others."""
+    card = pooled_card([group for group in groups if group.platform != machine])
+    distances = np.log(np.concatenate([group.ratios for group in groups if group.platform == machine]) / card.ratio)
+    return float(np.mean(np.abs(distances) <= 1.645 * np.log(card.scatter)))
+
+
+def test_bands_contain_the_shares_of_the_page_of_machines_held_out():
+    groups = list(datasheet_groups(rows_of("gpu_collectives.csv")))
+    shares = {machine: contained(machine, groups) for machine in dict.fromkeys(group.platform for group in groups)}
+    card, page = model_cards()["communication", "nccl"], " ".join(PAGE.split())
+    assert (
+        f"times are {card.ratio:.2f} times the predicted ones, with a scatter of a factor of {card.scatter:.2f}" in page
+    )
+    assert (
+        f"contain {100 * np.mean(list(shares.values())):.0f} % of the times of a machine (the mean of {len(shares)})"
+        in page
+    )
+    assert f"but {100 * shares['Polaris']:.0f} % of those of Polaris" in page

@@ -11,6 +11,7 @@ from typing import Any, Final
 import tomli
 
 from whatif.core.term import PhaseTerm, Program
+from whatif.models.gpu_collectives import library_time
 from whatif.schema.accuracy import AccuracyCard
 from whatif.schema.load import platform_names
 from whatif.units import counted
@@ -21,8 +22,11 @@ ITERATION: Final = "iteration"
 """Category of cards of whole iterations; other results of an application have cards under their names."""
 CALIBRATED: Final = "calibrated"
 """Model of phases with a correction."""
-_KINDS: Final = {"measured_kernel": "measured_kernel", "collective": "collective", "gemm": "gemm"}
+_KINDS: Final = {"measured_kernel": "measured_kernel", "gemm": "gemm"}
 """Kinds of phases with one model."""
+_COLLECTIVE: Final = "collective"
+LIBRARY: Final = "nccl"
+"""Model of collectives of a library of GPUs from data sheets: neither fitted nor from a table of times."""
 _FITTED: Final = ("regression", "structured_grid")
 """Kinds of phases that are models of runs."""
 _ALIKE: Final = {"roofline_l2": "roofline"}
@@ -46,6 +50,9 @@ def model_of(program: Program, phase: PhaseTerm) -> str:
 def _stated_model(program: Program, phase: PhaseTerm) -> str:
     stated = program.loaded.scenario.application.phases.get(phase.phase)
     kind, model = getattr(stated, "kind", ""), str(getattr(stated, "model", ""))
+    if kind == _COLLECTIVE:
+        once = program.terms.get(f"{phase.phase}.operation_time")
+        return LIBRARY if once is not None and once.function is library_time else kind
     return _KINDS.get(kind, _ALIKE.get(model, model))
 
 

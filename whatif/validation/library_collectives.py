@@ -11,6 +11,7 @@ from whatif.fitting.collective_steps import fit_library, held_out_errors, relati
 from whatif.fitting.collective_tables import LARGE, mean_and_bias
 from whatif.fitting.library_points import CollectivePoints, LibrarySheet
 from whatif.models.transfer import nvlink_write_size
+from whatif.studies.run_accuracy import RunGroup
 from whatif.table import Table
 from whatif.units import MICROSECOND, ONE, Dimension
 from whatif.validation.measured_kinds import Rows
@@ -76,6 +77,14 @@ def sheet_of(machine: str) -> LibrarySheet:
 def points_by_machine(rows: Rows) -> dict[str, CollectivePoints]:
     """Measured times of each machine."""
     return {machine: _points(rows, machine) for machine in dict.fromkeys(row["machine"] for row in rows)}
+
+
+def datasheet_groups(rows: Rows) -> Iterator[RunGroup]:
+    """Measured over predicted times of each operation of each machine, from data sheets."""
+    for machine, points in points_by_machine(rows).items():
+        ratios = points.times / sheet_of(machine).time(points)
+        for operation in dict.fromkeys(points.operations.tolist()):
+            yield RunGroup(operation, machine, ratios[points.operations == operation])
 
 
 def _points(rows: Rows, machine: str) -> CollectivePoints:
