@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from tests.page_tables import assert_shown
 from tests.paths import ROOT
-from whatif.validation.mpi_collectives import series_of, time_ratios
+from whatif.validation.message_collectives import series_of, time_ratios
 from whatif.validation.tables import rows_of
 
 PAGE = ROOT / "docs" / "collectives.md"

@@ -37,7 +37,7 @@ from whatif.validation.hpcg_runs import hpcg_runs
 from whatif.validation.hpl_runs import COLUMNS, compared
 from whatif.validation.library_collectives import library_collectives
 from whatif.validation.matrix_products import matrix_products
-from whatif.validation.mpi_collectives import mpi_collectives
+from whatif.validation.message_collectives import mpi_collectives
 from whatif.validation.power_models import machine_power, power_caps
 from whatif.validation.serving_runs import decoding_steps, first_tokens, serving_runs
 from whatif.validation.shared_gpus import shared_gpus
