@@ -15,8 +15,11 @@ from whatif.units import ONE, Dimension
 from whatif.validation.measured_kinds import Rows
 
 _PARTS: Final = {"V100": "v100-sxm2-16gb", "GH200": "gh200-96gb", "MI300A": "mi300a"}
-_TRIAD: Final = "Stream_TRIAD"
+TRIAD: Final = "Stream_TRIAD"
 """Kernel whose rate is the memory bandwidth of a device."""
+LIMITING: Final = ("bytes_B", "operations_flop", "time_us")
+"""Numbers of a kernel that its limit follows from."""
+LIMITS: Final = ("memory bandwidth", "arithmetic", "caches, latency")
 _BOUND: Final = 0.6
 """Share of the measured time that a memory-bound kernel spends at the rate of the triad, at least."""
 _COMPUTING: Final = 0.2
@@ -31,8 +34,8 @@ def anchored_kernels(rows: Rows) -> Table:
     """
     kernels: dict[str, dict[str, dict[str, float]]] = {}
     for row in rows:
-        numbers = {key: float(row[key]) for key in ("bytes_B", "operations_flop", "time_us")}
-        kernels.setdefault(row["kernel"], {})[row["gpu"]] = numbers
+        kernels.setdefault(row["kernel"], {})[row["device"]] = {key: float(row[key]) for key in LIMITING}
+    kernels = {name: known for name, known in kernels.items() if len(known) == len(_PARTS)}
     columns: dict[str, Dimension | None] = {"measured on": None, "predicted on": None, "limit": None}
     columns |= dict.fromkeys(("kernels", "mean absolute error", "bias", "median error"), ONE)
     table = [
@@ -46,26 +49,27 @@ def anchored_kernels(rows: Rows) -> Table:
 
 def _errors(kernels: Mapping[str, Mapping[str, Mapping[str, float]]], here: str, there: str) -> dict[str, list[float]]:
     """Errors by limiting resource."""
-    bandwidth = {gpu: times["bytes_B"] / times["time_us"] for gpu, times in kernels[_TRIAD].items()}
-    peak = {gpu: _peak(gpu) for gpu in (here, there)}
+    bandwidth = {gpu: times["bytes_B"] / times["time_us"] for gpu, times in kernels[TRIAD].items()}
+    peak = {gpu: peak_rate(gpu) for gpu in (here, there)}
     found: dict[str, list[float]] = {}
     for known in kernels.values():
-        if known[here]["bytes_B"] == 0 or known is kernels[_TRIAD]:
+        if known[here]["bytes_B"] == 0 or known is kernels[TRIAD]:
             continue
-        limit = _limit(known[here], bandwidth[here], peak[here])
-        work, roof = ("operations_flop", peak) if limit == "arithmetic" else ("bytes_B", bandwidth)
+        limiting = limit(known[here], bandwidth[here], peak[here])
+        work, roof = ("operations_flop", peak) if limiting == "arithmetic" else ("bytes_B", bandwidth)
         predicted = known[here]["time_us"] * known[there][work] / known[here][work] * roof[here] / roof[there]
-        found.setdefault(limit, []).append(predicted / known[there]["time_us"] - 1)
+        found.setdefault(limiting, []).append(predicted / known[there]["time_us"] - 1)
     return dict(sorted(found.items(), key=lambda item: item[0] != "memory bandwidth"))
 
 
-def _limit(kernel: Mapping[str, float], bandwidth: float, peak: float) -> str:
+def limit(kernel: Mapping[str, float], bandwidth: float, peak: float) -> str:
+    """Limit of a kernel, one of `LIMITS`, by the bandwidth of the triad in B/us and the peak in flop/us."""
     if kernel["bytes_B"] / bandwidth >= _BOUND * kernel["time_us"]:
-        return "memory bandwidth"
-    return "arithmetic" if kernel["operations_flop"] / peak >= _COMPUTING * kernel["time_us"] else "caches, latency"
+        return LIMITS[0]
+    return LIMITS[1] if kernel["operations_flop"] / peak >= _COMPUTING * kernel["time_us"] else LIMITS[2]
 
 
-def _peak(gpu: str) -> float:
+def peak_rate(gpu: str) -> float:
     """Peak double-precision rate of a device, in flop/us."""
     part = load_part(_PARTS[gpu])
     assert isinstance(part, GPU)

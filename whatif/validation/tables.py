@@ -35,6 +35,7 @@ from whatif.validation.anchored_kernels import anchored_kernels
 from whatif.validation.gpu_programs import gpu_programs
 from whatif.validation.hpcg_runs import hpcg_runs
 from whatif.validation.hpl_runs import COLUMNS, compared
+from whatif.validation.kernel_sizes import ANCHOR, kernel_sizes
 from whatif.validation.library_collectives import library_collectives
 from whatif.validation.matrix_products import matrix_products
 from whatif.validation.message_collectives import mpi_collectives
@@ -252,6 +253,14 @@ def sweep_profile(rows: Sequence[Mapping[str, str]], machine: str, direction: st
     return Profile(Table(columns), Table.of_rows(DEVICE_COLUMNS, []))
 
 
+def anchors() -> list[dict[str, str]]:
+    """Kernels of the RAJA Performance Suite on three GPUs, those of the V100 at its largest size."""
+    sizes = [
+        row for row in rows_of("rajaperf_sizes.csv") if (row["block_size"], row["elements"]) == ("256", f"{ANCHOR}")
+    ]
+    return [*sizes, *rows_of("rajaperf_kernels.csv")]
+
+
 TABLES: Final[Mapping[str, Callable[..., Table]]] = {
     "schedules": schedules,
     "links": links,
@@ -262,7 +271,8 @@ TABLES: Final[Mapping[str, Callable[..., Table]]] = {
     "hpcg": lambda: hpcg_runs(rows_of("hpcg.csv")),
     "power": lambda: machine_power(rows_of("top500_power.csv")),
     "power_caps": lambda: power_caps(rows_of("power_caps.csv")),
-    "kernels": lambda: anchored_kernels(rows_of("rajaperf_kernels.csv")),
+    "kernels": lambda: anchored_kernels(anchors()),
+    "kernel_sizes": lambda: kernel_sizes(rows_of("rajaperf_sizes.csv")),
     "programs": lambda: gpu_programs(rows_of("gpu_programs/times.csv")),
     "shared_gpus": lambda: shared_gpus(rows_of("gpu_programs/shared.csv")),
     "gemm": lambda: matrix_products(rows_of("gemm.csv")),

@@ -1,0 +1,149 @@
+"""Kernels timed on a V100 at one size and predicted at smaller ones: the RAJA Performance Suite.
+
+The work of a kernel at each size, its launches and its threads are counts of the suite. The time at the largest size
+states `measured_factor` and `launch_time`, as in a profile; blocks, launches and waits are those of the models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from whatif.core.evaluate import evaluate
+from whatif.core.scenario import Scenario
+from whatif.importers.kernel_anchors import KernelAnchor
+from whatif.models.quantities import FloatArray
+from whatif.schema.toml import parse_document
+from whatif.table import Table
+from whatif.units import ONE, SECOND, Dimension
+from whatif.validation.anchored_kernels import LIMITING, LIMITS, TRIAD, limit, peak_rate
+from whatif.validation.measured_kinds import Row, Rows, beyond, summaries
+
+ANCHOR: Final = 2**23
+"""Elements of the measured times that the kernels are anchored to."""
+_GPU: Final = "V100"
+_MULTIPROCESSORS: Final = 80
+_SCENARIO: Final = parse_document(
+    """
+[application]
+name = "kernel"
+rank_count = 1
+iteration_count = 1
+[application.phases.kernel]
+kind = "kernel"
+model = "roofline"
+dominant_operation = "fp_64"
+metrics_per = "rank"
+operations = "1 flop"
+dram_size = "1 B"
+block_count = 1
+block_size = 256
+blocks_follow = "nothing"
+launch_time = "2 us"
+measured_factor = 1
+[application.phases.copy]
+kind = "transfer"
+direction = "device_to_host"
+transfer_size = "8 B"
+transfer_count = 0
+blocking = true
+""",
+    "kernels of the RAJA Performance Suite",
+)
+_WAITS: Final = {
+    **dict.fromkeys(("Algorithm_REDUCE_SUM", "Basic_PI_REDUCE", "Basic_REDUCE3_INT", "Basic_REDUCE_STRUCT"), 2),
+    **dict.fromkeys(("Basic_TRAP_INT", "Lcals_FIRST_MIN", "Stream_DOT"), 2),
+    **dict.fromkeys(("Basic_INDEXLIST", "Basic_INDEXLIST_3LOOP"), 1),
+}
+"""Copies of a few bytes that the host waits for: the sources of the suite set a sum and read it, or read a count."""
+BOUNDS: Final = {
+    "memory bandwidth": 0.05,
+    "arithmetic": 0.05,
+    "few blocks": 0.1,
+    "host waits": 0.3,
+    "caches, latency": 0.2,
+}
+"""Largest mean absolute error of each kind of kernels."""
+
+
+def kernel_sizes(rows: Rows) -> Table:
+    """One row per kernel, block size and number of elements: measured time, and times from the largest size.
+
+    `linear` is the time by elements alone, `predicted` that of the models.
+    """
+    times = [row for row in rows if row["device"] == _GPU]
+    largest = {(row["kernel"], row["block_size"]): row for row in times if float(row["elements"]) == ANCHOR}
+    wanted = [row for row in times if float(row["elements"]) < ANCHOR]
+    known = [largest[row["kernel"], row["block_size"]] for row in wanted]
+    measured, elements = _times(wanted), numbers(wanted, "elements")
+    found, masks = predictions(wanted, known), kinds(known)
+    named = {index: kind for kind, mask in masks.items() for index in np.flatnonzero(mask).tolist()}
+    labels = [(row["kernel"], float(row["block_size"]), named[index]) for index, row in enumerate(wanted)]
+    series = (elements, measured, _times(known) * elements / ANCHOR, found, found / measured - 1)
+    cells = [(*label, *values) for label, *values in zip(labels, *series, strict=True)]
+    columns: dict[str, Dimension | None] = {"kernel": None, "block_size": ONE, "kind": None, "elements": ONE}
+    columns |= dict.fromkeys(("measured", "linear", "predicted"), SECOND) | {"error": ONE}
+    title = f"kernels on a V100, from their times with 2^23 elements: {summaries(masks, series[-1], 'runs')}"
+    return Table.of_rows(columns, cells, {"title": title, **beyond(masks, series[-1], BOUNDS)})
+
+
+def numbers(rows: Rows, key: str) -> FloatArray:
+    """Numbers of a column."""
+    return np.array([float(row[key]) for row in rows])
+
+
+def _times(rows: Rows) -> FloatArray:
+    return numbers(rows, "time_us") * 1e-6
+
+
+def kinds(known: Rows) -> dict[str, Any]:
+    """Masks of the kernels by what limits them at the largest size."""
+    (triad,) = {numbers([row], "bytes_B")[0] / _times([row])[0] for row in known if _is_triad(row)}
+    limits = [limit({key: float(row[key]) for key in LIMITING}, triad * 1e-6, peak_rate(_GPU)) for row in known]
+    waits = np.array([row["kernel"] in _WAITS for row in known])
+    few = ~waits & (_shape(known)["block_count"] < _MULTIPROCESSORS)
+    rest = np.where(waits | few, "", np.array(limits))
+    return {"few blocks": few, "host waits": waits} | {kind: rest == kind for kind in LIMITS}
+
+
+def _is_triad(row: Row) -> bool:
+    return row["kernel"] == TRIAD and row["block_size"] == "256"
+
+
+def predictions(rows: Rows, known: Rows, gpu: Mapping[str, float] = MappingProxyType({})) -> FloatArray:
+    """Predicted times in s of `rows`, each anchored to the measured time of the same kernel in `known`.
+
+    `gpu` are values of the GPU other than those of its part.
+    """
+    before, there = _evaluated(known, {}, gpu), _shape(known)
+    empty = before["platform.node.gpu.empty_kernel_time"].item()
+    kernels = _times(known) - before["copy"]
+    anchors = [
+        KernelAnchor(time, {"roof": roof}, count, empty)
+        for time, roof, count in zip(kernels, before["kernel.roofline"], there["launch_count"], strict=True)
+    ]
+    factors = np.array([(anchor.measured_factor, anchor.launch_time) for anchor in anchors]).T
+    stated = np.where(np.isnan(factors), [[1.0], [empty]], factors)
+    return _evaluated(rows, dict(zip(("measured_factor", "launch_time"), stated, strict=True)), gpu)["iteration.time"]
+
+
+def _evaluated(rows: Rows, stated: Mapping[str, FloatArray], gpu: Mapping[str, float]) -> dict[str, FloatArray]:
+    """Values of the scenario for each row, with what is stated of its kernels."""
+    work = {"operations": numbers(rows, "operations_flop"), "dram_size": numbers(rows, "bytes_B")}
+    values = {f"application.phases.kernel.{key}": value for key, value in {**work, **_shape(rows), **stated}.items()}
+    values["application.phases.copy.transfer_count"] = np.array([_WAITS.get(row["kernel"], 0.0) for row in rows])
+    values |= {f"platform.node.gpu.{key}": np.array([value]) for key, value in gpu.items()}
+    return evaluate(Scenario(_SCENARIO, "lassen").program, values).values
+
+
+def _shape(rows: Rows) -> dict[str, FloatArray]:
+    """Launches of each kernel, and blocks and threads of one; each thread has one iteration.
+
+    The suite counts two launches of a kernel that has 80: at least one launch is needed for each element's iteration.
+    """
+    iterations, size = numbers(rows, "iterations"), numbers(rows, "block_size")
+    launches = np.maximum(numbers(rows, "launches"), np.round(iterations / numbers(rows, "elements")))
+    return {"launch_count": launches, "block_count": np.ceil(iterations / launches / size), "block_size": size}
