@@ -1,0 +1,74 @@
+"""Large copies between host and device, and between devices, by data sheets (docs/validation.md).
+
+`WHATIF_WRITE_MACHINES=1 pytest tests/validation/test_host_copies.py` writes the table of the page.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.page_tables import assert_shown
+from tests.paths import ROOT
+from whatif.core.evaluate import evaluate
+from whatif.core.scenario import Scenario
+from whatif.schema.toml import parse_document
+from whatif.validation.tables import rows_of
+
+PAGE = ROOT / "docs" / "validation.md"
+SIZE = 512 * 2**20
+WORDS = {"host_to_device": "to device", "device_to_host": "to host", "peer_to_peer": "between devices, both ways"}
+
+
+def predicted(row):
+    """Rate of a copy of 512 MiB in GB/s; between devices that of both directions."""
+    text = f"""
+[application]
+name = "copy"
+rank_count = 1
+iteration_count = 1
+[application.phases.copy]
+kind = "transfer"
+direction = "{row["direction"]}"
+transfer_size = "{SIZE} B"
+"""
+    values = evaluate(Scenario(parse_document(text, "copy"), row["platform"]).program).values
+    ways = 2 if row["direction"] == "peer_to_peer" else 1
+    return ways * SIZE / float(values["iteration.time"]) / 1e9
+
+
+@pytest.fixture(scope="module")
+def errors():
+    """Rows, predicted rates and errors."""
+    rows = rows_of("host_copies.csv")
+    found = np.array([predicted(row) for row in rows])
+    return rows, found, found / np.array([float(row["rate_gb_s"]) for row in rows]) - 1
+
+
+def test_the_table_of_the_page_is_that_of_the_data(errors):
+    lines = [
+        f"| `{row['platform']}` | {WORDS[row['direction']]} | {row['rate_gb_s']} | {rate:.1f} | {error:+.1%} |"
+        f" {row['doubt']} |\n"
+        for row, rate, error in zip(*errors, strict=True)
+    ]
+    head = "| platform | copies | measured, GB/s | predicted | error | doubt |\n|---|---|---:|---:|---:|---|\n"
+    assert_shown(PAGE, "host copies", head + "".join(lines))
+
+
+def test_copies_between_host_and_device_are_within_a_sixth(errors):
+    rows, _, all_errors = errors
+    found = all_errors[[not row["doubt"] for row in rows]]
+    assert len(found) == 5
+    assert np.abs(found).max() < 0.16
+    text = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert f"{np.abs(found).mean():.1%}, bias {found.mean():+.1%}" in text
+
+
+def test_rows_in_doubt_contradict_the_links(errors):
+    """One direction of NVLink carries 300 and 450 GB/s; a copy to the host of an A100 needs more than this one."""
+    rows, found, _ = errors
+    rates = {(row["platform"], row["direction"]): rate for row, rate in zip(rows, found, strict=True)}
+    assert [row["direction"] for row in rows if row["doubt"]] == ["device_to_host", "peer_to_peer", "peer_to_peer"]
+    for platform, measured in (("dgx_a100", 423), ("dgx_h100", 672)):
+        assert rates[platform, "peer_to_peer"] / 2 < measured < rates[platform, "peer_to_peer"]
+    assert rates["dgx_a100", "device_to_host"] > 4 * 6.27
