@@ -62,6 +62,7 @@ def test_copies_between_host_and_device_are_within_a_sixth(errors):
     assert np.abs(found).max() < 0.16
     text = " ".join(PAGE.read_text(encoding="utf-8").split())
     assert f"{np.abs(found).mean():.1%}, bias {found.mean():+.1%}" in text
+    assert f"| 5 rates on nodes of A100, H100 and MI300X | {100 * np.abs(found).mean():.0f} % |" in text
 
 
 def test_rows_in_doubt_contradict_the_links(errors):
