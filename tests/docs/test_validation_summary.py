@@ -62,6 +62,7 @@ def test_hpl():
 @pytest.mark.parametrize(
     ("name", "section", "column", "unit"),
     [("HPL on whole machines", "HPL on whole machines", 5, "runs"),
+     ("HPCG on whole machines", "HPCG on whole machines", 5, "runs"),
      ("Power", "Power of whole machines", 5, "machines")],
 )  # fmt: skip
 def test_whole_machines(name, section, column, unit):
