@@ -43,7 +43,7 @@ def _compared(row: Row) -> tuple[str | float, ...]:
         "platform.node_count": row["nodes"],
         "application.rank_count": str(ranks),
         "application.ranks_per_node": row["ranks_per_node"],
-        # It takes half a minute on all of Fugaku, and adds 4 % there.
+        # It takes half a minute on all of Fugaku, and adds 5 % there.
         "application.congestion": "none",
         "parameters.n": row["n"],
     }
