@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import whatif
+from tests.linpack.test_hpl_verb import hpl_input
 from tests.paths import ROOT
 from whatif.validation.tables import rows_of
 from whatif.validation.whole_machines import about_square, held_out_errors, whole_machines
@@ -55,6 +57,19 @@ def test_rows_of_the_page_are_those_of_the_program(table):
             f"| {name} | {listed} | {size:,.0f} | {published / 1e15:,.2f} | {predicted / 1e15:,.2f} | {error:+.1%} |"
             in page
         )
+
+
+def test_one_node_of_grace_is_as_fast_as_its_data_sheet(tmp_path):
+    """NVIDIA's guide states N, NB, the grid and the time; the rest are defaults."""
+    file, measured = tmp_path / "HPL.dat", 616.41
+    file.write_text(hpl_input(N="168880", NB="448", P="1", Q="2"))
+    errors = []
+    for share in (1.0, 0.73):
+        peak = {"platform.node.cpu.peak_double_rate": f"{share * 3571.2} Gflop/s"}
+        (run,) = whatif.hpl(file, platform="grace_grace", ranks_per_node=2, overrides=peak)
+        errors.append(measured / run.row.time - 1)
+    assert f"`grace_grace` is {errors[0]:.0%} too fast".replace("%", " %") in PAGE.read_text(encoding="utf-8")
+    assert abs(errors[1]) < 0.02
 
 
 def test_the_factor_of_a_machine_is_learnt_on_the_others():
