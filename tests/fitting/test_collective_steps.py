@@ -113,9 +113,9 @@ def rows(compared):
 
 
 def test_held_out_scales_of_the_measured_collectives_are_predicted(rows):
-    """Largest numbers of ranks of eight pairs of machine and operation; the bar is 15 % from 1 MiB on, 25 % below."""
+    """Largest numbers of ranks of ten pairs of machine and operation; the bar is 15 % from 1 MiB on, 25 % below."""
     for part, size, bar, mean, points in (
-        ("", "from 1 MiB", 0.15, 0.0771, 43), (" below", "below", 0.25, 0.1205, 32),
+        ("", "from 1 MiB", 0.15, 0.0744, 45), (" below", "below", 0.25, 0.1205, 32),
     ):  # fmt: skip
         held = rows[np.isfinite(rows[f"held out{part}"])]
         weights = held[size]
@@ -126,4 +126,4 @@ def test_held_out_scales_of_the_measured_collectives_are_predicted(rows):
 
 def test_fits_are_better_than_data_sheets(rows):
     assert np.average(rows["fitted"], weights=rows["from 1 MiB"]) == pytest.approx(0.0594, abs=1e-3)
-    assert np.average(rows["error"], weights=rows["from 1 MiB"]) > 0.33
+    assert np.average(rows["error"], weights=rows["from 1 MiB"]) > 0.32
