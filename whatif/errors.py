@@ -16,6 +16,8 @@ EXIT_USAGE = 2
 EXIT_INVALID_FILE = 3
 EXIT_INFEASIBLE = 4
 EXIT_MOVED = 5
+NOT_TOML, NO_TRACE = "not TOML", "no trace"
+"""Beginnings of messages for files of another kind."""
 
 
 class WhatifError(Exception):

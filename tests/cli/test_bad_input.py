@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.paths import ROOT
+from tests.paths import DATA, ROOT
 from whatif.visible_text import is_visible
 
 HEAD = """#:schema ../schemas/scenario.schema.json
@@ -409,6 +409,32 @@ def test_errors_of_several_files_are_reported_at_once(whatif_main, tmp_path):
     assert out == "jacobi2d: ok (scenario)\n"
     assert "node_cuont" in err
     assert "nothing.toml" in err
+
+
+@pytest.mark.parametrize(
+    ("verb", "file", "advice"),
+    [
+        ("run", "HPL.dat", "HPL.dat: an input of HPL; `whatif hpl HPL.dat --platform PLATFORM` simulates its runs\n"),
+        ("run", "ours.goal", "ours.goal: of another program; `whatif import trace ours.goal` reads it\n"),
+        ("compare", "HPCG.txt", "HPCG.txt: of another program; `whatif import logs HPCG.txt` reads it\n"),
+        ("run", "cut.json", "cut.json:2:1: not JSON: Expecting value; is the file cut off?\n"),
+        (
+            "import",
+            "HPL.dat",
+            "HPL.dat: an input of HPL; `whatif hpl HPL.dat --platform PLATFORM` simulates its runs\n",
+        ),
+    ],
+)
+def test_a_file_of_another_program_is_answered_with_the_verb_that_reads_it(verb, file, advice, whatif_main, tmp_path):
+    (tmp_path / "HPL.dat").write_text("HPLinpack benchmark input file\n")
+    (tmp_path / "ours.goal").write_text("num_ranks 1\nrank 0 {\nl1: calc 10\n}\n")
+    (tmp_path / "cut.json").write_text('{"a": [1,\n')
+    logs = DATA / "runs" / "logs" / "hpcg" / "HPCG-Benchmark_3.1_8nodes.txt"
+    (tmp_path / "HPCG.txt").write_bytes(logs.read_bytes())
+    words = {"import": ("import", "trace", file), "compare": ("compare", file, "--platform", "summit")}
+    code, out, err = whatif_main(*words.get(verb, (verb, file)))
+    assert (code, out) == (3, "")
+    assert err.endswith(f"whatif: {advice}")
 
 
 RAW = {

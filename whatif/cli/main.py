@@ -7,6 +7,7 @@ import io
 import os
 import sys
 import traceback
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -15,7 +16,7 @@ from whatif import __version__
 from whatif.cli.echo import echo
 from whatif.cli.lazy_group import LazyGroup
 from whatif.cli.process import PipeClosed, end_on_signals, open_streams, silence
-from whatif.errors import EXIT_DEFECT, EXIT_USAGE, WhatifError
+from whatif.errors import EXIT_DEFECT, EXIT_USAGE, NO_TRACE, NOT_TOML, InvalidFileError, WhatifError
 from whatif.plugins import Verb, registered_verbs
 
 _HELP: Final[dict[str, str]] = {
@@ -107,7 +108,7 @@ def main() -> None:
     except WhatifError as error:
         if os.environ.get("WHATIF_TRACEBACK"):
             echo(traceback.format_exc(), err=True)
-        _fail(str(error), error.exit_code)
+        _fail(_other_reader(error) or str(error), error.exit_code)
     except click.ClickException as error:
         shown = io.StringIO()
         error.show(shown)
@@ -132,6 +133,23 @@ def main() -> None:
 
         _fail(defect_message(error), EXIT_DEFECT)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _other_reader(error: WhatifError) -> str:
+    """Message for a file of another program where a scenario is expected; empty for any other error."""
+    if not isinstance(error, InvalidFileError) or not error.problems[0].message.startswith((NOT_TOML, NO_TRACE)):
+        return ""
+    from whatif.api.file_kinds import import_verb, refusal
+    from whatif.paths import is_file
+
+    path = error.problems[0].file
+    if path.endswith(".toml") or not is_file(Path(path)):
+        return ""
+    verb = import_verb(path)
+    try:
+        return f"{path}: of another program; `whatif import {verb} {path}` reads it" if verb else refusal(path)
+    except WhatifError as damaged:
+        return str(damaged)
 
 
 def _fail(message: str, code: int) -> None:

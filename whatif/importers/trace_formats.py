@@ -8,7 +8,7 @@ from glob import escape
 from pathlib import Path
 from typing import Final, Literal
 
-from whatif.errors import InvalidFileError
+from whatif.errors import NO_TRACE, InvalidFileError
 from whatif.importers.dumpi import is_dumpi, meta_files, read_dumpi
 from whatif.importers.dumpi_binary import BINARY_START
 from whatif.importers.goal import is_goal, read_goal
@@ -52,7 +52,7 @@ def read_trace(path: Path, flop_rate: float | None = None) -> Trace:
     with readable(path):
         found = trace_format(path)
     if not found:
-        raise refuse(name, f"no trace: {_what_it_is(path)}; {_KNOWN}")
+        raise refuse(name, f"{NO_TRACE}: {_what_it_is(path)}; {_KNOWN}")
     with reading(path, f"a trace ({found})"):
         return _read_as(found, path, flop_rate)
 

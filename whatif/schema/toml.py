@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import tomli
 
-from whatif.errors import InvalidFileError, Problem
+from whatif.errors import NOT_TOML, InvalidFileError, Problem
 from whatif.schema.locate import positions
 
 MAXIMUM_FILE_SIZE = 1_000_000
@@ -135,9 +135,9 @@ def parse_document(text: str, name: str, folder: Path | None = None) -> Document
         line, column = (place[1], place[2]) if place and place[1] else (text.count("\n") + 1, 1)
         message = _TWICE.sub(lambda found: f"`{dotted(tuple(_WORDS.findall(found[1])))}` is stated twice", message)
         message += _advice(message, text, int(line))
-        raise InvalidFileError([Problem(name, int(line), int(column), "", f"not TOML: {message}")]) from None
+        raise InvalidFileError([Problem(name, int(line), int(column), "", f"{NOT_TOML}: {message}")]) from None
     except (RecursionError, ValueError) as error:
-        raise InvalidFileError([Problem(name, 1, 1, "", f"not TOML: {error}")]) from None
+        raise InvalidFileError([Problem(name, 1, 1, "", f"{NOT_TOML}: {error}")]) from None
     document = Document(name, text, data, folder)
     deep = _too_deep(data)
     if deep is not None:
