@@ -247,11 +247,11 @@ def distinct_columns(entries: list[NDArray[np.integer]]) -> FloatArray:
 
 def maximal_rows(rows: FloatArray) -> FloatArray:
     """Distinct rows of some rows [row, entry] that are not ≤ another one in every entry, largest sum first."""
-    rest = rows[np.argsort(-rows.sum(axis=1), kind="stable")]
-    kept = []
-    while len(rest):
-        kept.append(rest[0])
-        rest = rest[(rest > rest[0]).any(axis=1)]
+    sums, kept = rows.sum(axis=1), []
+    while len(rows):
+        kept.append(rows[sums.argmax()])
+        rest = (rows > kept[-1]).any(axis=1)
+        rows, sums = rows[rest], sums[rest]
     result = np.stack(kept)
     result.setflags(write=False)  # shared through the cache
     return result

@@ -10,7 +10,7 @@ from whatif.simulation.collective_expansion import Members, Rounds
 
 def powers(process_count: int) -> Members:
     """1, 2, 4, .. below P."""
-    return np.left_shift(1, np.arange((process_count - 1).bit_length()))
+    return np.left_shift(1, np.arange((process_count - 1).bit_length(), dtype=np.int32))
 
 
 def around(member: Members, process_count: int, round_count: int, share: float) -> Rounds:

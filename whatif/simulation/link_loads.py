@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from whatif.models.patterns import maximal_rows
 from whatif.models.quantities import FloatArray
 from whatif.simulation.topology import LinkClass, Topology
+from whatif.simulation.torus_rings import numbered
 
 MOST_AT_ONCE: Final = 1 << 16
 """Messages whose routes are held in memory at a time."""
@@ -30,6 +32,17 @@ class LinkLoads(NamedTuple):
     """[step]: links of the longest route."""
     mean: FloatArray
     """[step]: links of a route, on average."""
+
+
+class _Messages(NamedTuple):
+    """Messages of a step between distinct pairs of nodes; all are [message]."""
+
+    source: Nodes
+    destination: Nodes
+    weights: FloatArray
+    """Together, of all that the message stands for."""
+    repeats: NDArray[np.integer[Any]]
+    """Number of messages that it stands for."""
 
 
 class _Part(NamedTuple):
@@ -52,16 +65,59 @@ def link_loads(topology: Topology, steps: Sequence[Step], spread: bool) -> LinkL
     `spread` divides messages evenly over links that lead the same way, as adaptive routing does: a row is then a group
     of such links. Raises UsageError for nodes that the topology does not have.
     """
+    return _loads(topology, [_merged(step) for step in steps], spread)
+
+
+def _loads(topology: Topology, steps: Sequence[_Messages], spread: bool) -> LinkLoads:
     parts = [_counted(topology, piece) for piece in _pieces(steps)]
-    # np.unique imports numpy.ma at its first call, which would delay the first frame.
-    used = parts[0].links if len(parts) == 1 else np.unique(np.concatenate([part.links for part in parts]))
+    used, place = numbered(np.concatenate([part.links for part in parts]), len(topology.capacities))
     loads, hops, longest = np.zeros((len(used), len(steps))), np.zeros(len(steps)), np.zeros(len(steps))
+    first = 0
     for part in parts:
-        loads[np.searchsorted(used, part.links), part.steps] += part.loads
+        loads[place[first : first + len(part.links)], part.steps] += part.loads
         hops[part.steps] += part.hops
         np.maximum(longest[part.steps], part.longest, out=longest[part.steps])
+        first += len(part.links)
     near, far = _by_class(topology.classes, used, loads, spread)
-    return LinkLoads(near, far, longest, hops / [max(len(source), 1) for source, _, _ in steps])
+    return LinkLoads(near, far, longest, hops / [max(step.repeats.sum(), 1) for step in steps])
+
+
+def peaks(topology: Topology, steps: Iterable[Step], spread: bool) -> FloatArray:
+    """Rows [row, step] of independent steps: the load of the fullest near and far link, longest and mean route."""
+    found: dict[tuple[bytes, ...], FloatArray] = {}
+    rows = []
+    for batch in _batches(_merged(step) for step in steps):
+        # Rounds recur: an allreduce that halves and then doubles its blocks goes over the same distances twice.
+        key = tuple(_digest(step) for step in batch)
+        if key not in found:
+            found[key] = _peaks(_loads(topology, batch, spread))
+        rows.append(found[key])
+    return np.concatenate(rows, axis=1)
+
+
+def _digest(step: _Messages) -> bytes:
+    digest = blake2b()
+    for column in step:
+        digest.update(column)
+    return digest.digest()
+
+
+def _peaks(loads: LinkLoads) -> FloatArray:
+    near, far = (part.max(axis=0, initial=0.0) for part in (loads.near, loads.far))
+    return np.stack([near, far, loads.longest, loads.mean])
+
+
+def _batches(steps: Iterable[_Messages]) -> Iterator[list[_Messages]]:
+    """Steps with at most `MOST_AT_ONCE` messages together, or one alone, so that the loads of few are in memory."""
+    batch: list[_Messages] = []
+    count = 0
+    for step in steps:
+        if batch and count + len(step.source) > MOST_AT_ONCE:
+            yield batch
+            batch, count = [], 0
+        batch.append(step)
+        count += len(step.source)
+    yield batch
 
 
 def fullest(loads: FloatArray) -> FloatArray:
@@ -69,59 +125,61 @@ def fullest(loads: FloatArray) -> FloatArray:
     return maximal_rows(loads) if len(loads) else np.zeros((1, loads.shape[1]))
 
 
-def _pieces(steps: Sequence[Step]) -> Iterator[list[tuple[int, Step]]]:
+def _merged(step: Step) -> _Messages:
+    """Messages of a step, consecutive ones between the same nodes as one: the ranks of a node often send alike."""
+    source, destination, weights = step
+    starts = (np.diff(source, prepend=-1) != 0) | (np.diff(destination, prepend=-1) != 0)
+    first = np.flatnonzero(starts)
+    repeats = np.diff(first, append=len(source))
+    if weights is None or not len(first):
+        return _Messages(source[first], destination[first], repeats.astype(np.float64), repeats)
+    return _Messages(source[first], destination[first], np.add.reduceat(weights, first), repeats)
+
+
+def _pieces(steps: Sequence[_Messages]) -> Iterator[list[tuple[int, _Messages]]]:
     """Numbered steps with at most `MOST_AT_ONCE` messages together; longer steps are divided."""
-    piece: list[tuple[int, Step]] = []
+    piece: list[tuple[int, _Messages]] = []
     count = 0
-    for number, (source, destination, weights) in enumerate(steps):
-        for first in range(0, max(len(source), 1), MOST_AT_ONCE):
-            own = slice(first, first + MOST_AT_ONCE)
-            part = source[own], destination[own], None if weights is None else weights[own]
-            if piece and count + len(part[0]) > MOST_AT_ONCE:
+    for number, step in enumerate(steps):
+        for first in range(0, max(len(step.source), 1), MOST_AT_ONCE):
+            part = _Messages(*(column[first : first + MOST_AT_ONCE] for column in step))
+            if piece and count + len(part.source) > MOST_AT_ONCE:
                 yield piece
                 piece, count = [], 0
             piece.append((number, part))
-            count += len(part[0])
+            count += len(part.source)
     yield piece
 
 
-def _counted(topology: Topology, piece: list[tuple[int, Step]]) -> _Part:
+def _counted(topology: Topology, piece: list[tuple[int, _Messages]]) -> _Part:
     """Loads of the links that the messages of a piece cross."""
     first, steps = piece[0][0], [step for _, step in piece]
-    lengths, count = [len(source) for source, _, _ in steps], len(steps)
+    lengths, count = [len(each.source) for each in steps], len(steps)
     step = np.repeat(np.arange(count), lengths)
-    routes = topology.routes(*(np.concatenate([one[end] for one in steps]) for end in (0, 1)))
-    weights = np.concatenate([np.ones(len(source)) if each is None else each for source, _, each in steps])
-    used, number = _numbered(routes.link, len(topology.capacities))
-    flow, hops = routes.flow, routes.hop_count
-    loads = np.bincount(number * count + step[flow], weights[flow], len(used) * count).astype(np.float64)
+    source, destination, weights, repeats = (np.concatenate(column) for column in zip(*steps, strict=True))
+    crossings = topology.loads(source, destination, step, weights)
+    hops = crossings.hops
+    used, place = numbered(crossings.link, len(topology.capacities))
+    loads = np.bincount(place * count + crossings.step, crossings.load, len(used) * count).astype(np.float64)
     longest = np.array([part.max(initial=0) for part in np.split(hops, np.cumsum(lengths)[:-1])], dtype=np.float64)
-    total = np.bincount(step, hops, count).astype(np.float64)
+    total = np.bincount(step, hops * repeats, count).astype(np.float64)
     return _Part(slice(first, first + count), used, loads.reshape(-1, count), longest, total)
-
-
-def _numbered(links: NDArray[np.int32], link_count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Links that occur, in ascending order, and the place of each entry among them."""
-    occurs = np.zeros(link_count, dtype=np.bool_)
-    occurs[links] = True
-    used = np.flatnonzero(occurs)
-    place = np.empty(link_count, dtype=np.int64)
-    place[used] = np.arange(len(used))
-    return used, place[links]
 
 
 def _by_class(
     classes: tuple[LinkClass, ...], used: NDArray[np.int64], loads: FloatArray, spread: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Loads of the links within and between groups."""
-    parts: tuple[list[FloatArray], list[FloatArray]] = ([loads[:0]], [loads[:0]])
+    parts: tuple[list[FloatArray], list[FloatArray]] = ([], [])
     first = 0
     for links in classes:
         own = slice(*np.searchsorted(used, [first, first + links.count]))
         rows, group = loads[own], (used[own] - first) // links.width
         parts[links.is_global].append(_spread(rows, group, links) if spread and links.width > 1 else rows)
         first += links.count
-    return np.concatenate(parts[0]), np.concatenate(parts[1])
+    near, far = parts
+    # One class, as of a torus, is not copied: its loads are most of the memory.
+    return near[0] if len(near) == 1 else np.concatenate(near), np.concatenate([loads[:0], *far])
 
 
 def _spread(loads: FloatArray, group: NDArray[np.int64], links: LinkClass) -> FloatArray:

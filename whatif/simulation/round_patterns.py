@@ -45,7 +45,7 @@ class Round(NamedTuple):
 
 def rounds_of(kind: Kind, algorithm: str, rank_count: int) -> Iterator[Round]:
     """Rounds of an algorithm in which there are messages; of one with many identical rounds, a sample."""
-    ranks, turns = np.arange(rank_count), rank_count - 1
+    ranks, turns = np.arange(rank_count, dtype=np.int32), rank_count - 1
     if not turns:
         return
     if (kind, algorithm) in _RINGS:
@@ -95,7 +95,7 @@ def grouped_rounds(kind: Kind, algorithm: str, rank_count: int, group_size: int,
 
     `group_size` times `stride` divides the ranks.
     """
-    group = np.arange(rank_count // group_size)
+    group = np.arange(rank_count // group_size, dtype=np.int32)
     first = (group // stride * (stride * group_size) + group % stride)[:, np.newaxis]
     for item in rounds_of(kind, algorithm, group_size):
         sender, receiver = ((first + ranks * stride).ravel() for ranks in (item.sender, item.receiver))
@@ -118,9 +118,10 @@ def _scheduled(kind: Kind, algorithm: str, ranks: NDArray[np.int64]) -> Iterator
     block = contributed(kind, 1.0, len(ranks))
     for part in ALGORITHMS[kind][algorithm](ranks, len(ranks), 0):
         shares, combines = (np.broadcast_to(item, part.target.shape) for item in (part.target_share, part.combines))
-        for target, share, combining in zip(part.target.T, shares.T, combines.T, strict=True):
-            sends = target >= 0
-            if sends.any():
-                most = float(share[sends].max())
-                weight = share[sends] / max(most, 1e-300)
+        for target, share, combining in zip(part.target.T.copy(), shares.T, combines.T, strict=True):
+            sends = np.flatnonzero(target >= 0)
+            if len(sends):
+                sent = share[sends]
+                most = float(sent.max())
+                weight = sent / max(most, 1e-300)
                 yield Round(ranks[sends], target[sends], weight, most * block, combining=float(combining.any()))

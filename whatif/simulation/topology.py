@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.simulation.sharing import Routes, require_positive
+from whatif.simulation.torus_rings import NO_LINK, Crossings, IntArray, TorusRings
 
-IntArray = NDArray[np.int32]
-NO_LINK: Final = -1
 MOST_LINKS: Final = 50_000_000
 
 
@@ -54,21 +53,43 @@ class Topology:
     """Links by class, in the order of their numbers."""
     cross_traffic: float = 0.0
     """Share of the rate of a message that the links of the way back carry."""
+    crossings: Callable[[IntArray, IntArray, NDArray[np.int64], FloatArray], Crossings] | None = None
+    """Loads of links without the routes of single messages."""
 
     def routes(self, source: NDArray[np.integer[Any]], destination: NDArray[np.integer[Any]]) -> Routes:
         """The links of each pair of nodes [pair], in the order in which they are crossed.
 
         Raises UsageError for nodes that do not exist.
         """
-        ends = np.array([source, destination])
-        wrong = ends[(ends < 0) | (ends >= self.node_count)]
-        if len(wrong):
-            raise UsageError(f"node {wrong[0]} is not in the {self.name} of {self.node_count} nodes")
-        ends = ends.astype(np.int32)
+        ends = self._ends(source, destination)
         links = self.find(ends[0], ends[1])
         used = (links != NO_LINK) & (ends[0] != ends[1])[:, None]
         start = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
         return Routes(start, links[used])
+
+    def loads(
+        self,
+        source: NDArray[np.integer[Any]],
+        destination: NDArray[np.integer[Any]],
+        step: NDArray[np.int64],
+        weights: FloatArray,
+    ) -> Crossings:
+        """Loads of the links that messages [message] of some steps cross, each the weights of its messages.
+
+        Raises UsageError for nodes that do not exist.
+        """
+        if self.crossings is not None:
+            return self.crossings(*self._ends(source, destination), step, weights)
+        routes = self.routes(source, destination)
+        flow = routes.flow
+        return Crossings(routes.link, step[flow], weights[flow], routes.hop_count)
+
+    def _ends(self, source: NDArray[np.integer[Any]], destination: NDArray[np.integer[Any]]) -> IntArray:
+        ends = np.array([source, destination])
+        wrong = ends[(ends < 0) | (ends >= self.node_count)]
+        if len(wrong):
+            raise UsageError(f"node {wrong[0]} is not in the {self.name} of {self.node_count} nodes")
+        return ends.astype(np.int32)
 
 
 def star(node_count: int, bandwidth: float, latency: float) -> Topology:
@@ -182,32 +203,16 @@ def dragonfly(
 def torus(dims: Sequence[int], bandwidth: float, latency: float) -> Topology:
     """A torus of any number of dimensions, the first of `dims` running fastest; the nodes are its routers.
 
-    Routing goes dimension after dimension, the shorter way round, upwards where both are as long. Link
-    `(node · dimensions + dimension) · 2 + way` leaves a node upwards (0) or downwards (1).
+    Links and routes are those of `TorusRings`.
     """
     if not dims:
         raise UsageError("torus: no dimensions")
     for at, length in enumerate(dims):
         _count(f"dims[{at}]", length)
-    strides = [1, *accumulate(dims, mul)]
-
-    def find(source: IntArray, destination: IntArray) -> IntArray:
-        links, node = [], source
-        for at, (length, stride) in enumerate(zip(dims, strides, strict=False)):
-            place, end = node // stride % length, destination // stride % length
-            ahead = (end - place) % length
-            upwards = 2 * ahead <= length
-            distance = np.where(upwards, ahead, length - ahead)
-            hop = np.arange(distance.max(initial=0), dtype=np.int32)
-            passed = (place[:, None] + np.where(upwards[:, None], hop, -hop)) % length
-            crossed = (((node - place * stride)[:, None] + passed * stride) * len(dims) + at) * 2 + ~upwards[:, None]
-            links.append(np.where(hop < distance[:, None], crossed, NO_LINK))
-            node = node + (end - place) * stride
-        return np.concatenate(links, axis=1)
-
-    link_count = strides[-1] * len(dims) * 2
+    rings, node_count = TorusRings(tuple(dims)), math.prod(dims)
+    link_count = node_count * len(dims) * 2
     links = _links([link_count], [bandwidth], [latency])
-    return Topology("torus", strides[-1], *links, find, (LinkClass(link_count),))
+    return Topology("torus", node_count, *links, rings.find, (LinkClass(link_count),), crossings=rings.crossings)
 
 
 @lru_cache(maxsize=16)

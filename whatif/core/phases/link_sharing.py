@@ -224,7 +224,7 @@ def _round_loads(
     network: Network,
 ) -> FloatArray | None:
     """Loads, shares and repetitions [row, round] of the rounds of a collective."""
-    from whatif.simulation.link_loads import link_loads
+    from whatif.simulation.link_loads import peaks
     from whatif.simulation.round_patterns import collective_rounds
 
     if rank_count > MOST_RANKS or rank_count % (group_size * group_stride):
@@ -234,13 +234,11 @@ def _round_loads(
     if not rounds:
         return np.zeros((6, 1))
     topology = _topology(network, -(-rank_count // ranks_per_node))
-    loads = link_loads(
-        topology, [_between_nodes(item, ranks_per_node, nodes_per_domain) for item in rounds], network[1]
-    )
+    steps = (_between_nodes(item, ranks_per_node, nodes_per_domain) for item in rounds)
+    near, far, longest, mean = peaks(topology, steps, network[1])
     waits = np.array([item.waits for item in rounds])
-    near, far = (part.max(axis=0, initial=0.0) for part in (loads.near, loads.far))
     own = np.array([[item.share, item.repeats] for item in rounds]).T
-    return np.stack([near, far, np.where(waits, loads.longest, loads.mean), *own, waits])
+    return np.stack([near, far, np.where(waits, longest, mean), *own, waits])
 
 
 def _between_nodes(item: Round, ranks_per_node: int, nodes_per_domain: int) -> Step:
