@@ -19,14 +19,14 @@ def core(member: Members, process_count: int) -> tuple[Members, Members, Members
     Of the first 2 · surplus members the even ones send their data to the next one and take no part, as in MPICH.
     """
     surplus = surplus_of(process_count)
-    column = member[:, np.newaxis]
-    paired, odd = column < 2 * surplus, column % 2 == 1
-    source = np.where(paired & odd, column - 1, -1)[:, : min(surplus, 1)]
-    target = np.where(paired & ~odd, column + 1, -1)[:, : min(surplus, 1)]
-    place = np.where(paired, column // 2, column - surplus)
-    other = place ^ powers(process_count - surplus)
+    paired, odd = member < 2 * surplus, member % 2 == 1
+    source = np.where(paired & odd, member - 1, -1)[:, np.newaxis][:, : min(surplus, 1)]
+    target = np.where(paired & ~odd, member + 1, -1)[:, np.newaxis][:, : min(surplus, 1)]
+    # Members of a round lie together in memory, as rounds are read one by one.
+    other = np.where(paired, member // 2, member - surplus) ^ powers(process_count - surplus)[:, np.newaxis]
     partner = np.where(other < surplus, 2 * other + 1, other + surplus)
-    return np.where(paired & ~odd, -1, partner), source, target
+    partner[:, paired & ~odd] = -1
+    return partner.T, source, target
 
 
 def recursive_halving(member: Members, process_count: int, root: int) -> list[Rounds]:

@@ -118,7 +118,7 @@ def _scheduled(kind: Kind, algorithm: str, ranks: NDArray[np.int64]) -> Iterator
     block = contributed(kind, 1.0, len(ranks))
     for part in ALGORITHMS[kind][algorithm](ranks, len(ranks), 0):
         shares, combines = (np.broadcast_to(item, part.target.shape) for item in (part.target_share, part.combines))
-        for target, share, combining in zip(part.target.T.copy(), shares.T, combines.T, strict=True):
+        for target, share, combining in zip(np.ascontiguousarray(part.target.T), shares.T, combines.T, strict=True):
             sends = np.flatnonzero(target >= 0)
             if len(sends):
                 sent = share[sends]

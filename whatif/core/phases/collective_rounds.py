@@ -58,9 +58,10 @@ def _rounds(
     domain = ranks_per_node * nodes_per_domain
     for item in collective_rounds(algorithm, rank_count, group_size, group_stride, domain):
         leaves = outer[item.sender] != outer[item.receiver]
-        distance = leaves + (inner[item.sender] != inner[item.receiver]).astype(int)
-        at_once = np.bincount(node[item.sender[leaves]]).max(initial=0)
-        on_average = np.bincount(outer[item.sender[leaves]]).max(initial=0) / nodes_per_domain
+        distance = leaves + (inner[item.sender] != inner[item.receiver]).astype(np.int8)
+        leaving = item.sender[leaves]
+        at_once = np.bincount(node[leaving]).max(initial=0)
+        on_average = np.bincount(outer[leaving]).max(initial=0) / nodes_per_domain
         far = (distance == at for at in range(3))
         columns.append([item.share, item.repeats, *far, at_once, on_average, item.repeats * item.combining])
     return np.array([[np.max(cell) for cell in column] for column in columns]).T if columns else np.zeros((8, 1))
