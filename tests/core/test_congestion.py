@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from numpy.typing import NDArray
 
 from benchmarks import congestion as tables
 from tests.page_tables import assert_shown
@@ -18,8 +21,9 @@ from whatif.core.sweep import grid_of, parse_option
 from whatif.errors import InvalidFileError
 from whatif.schema.toml import parse_document
 from whatif.simulation import link_loads as loads_of_links
-from whatif.simulation.link_loads import Step, link_loads
-from whatif.simulation.topology import dragonfly, torus
+from whatif.simulation.link_loads import Step, link_loads, peaks
+from whatif.simulation.topology import dragonfly, star, torus
+from whatif.simulation.torus_rings import Crossings
 
 TOPOLOGIES = {
     "star": 'kind = "star"\nbandwidth = "10 GB/s"',
@@ -229,6 +233,33 @@ def test_loads_are_the_same_however_many_routes_are_held_at_a_time(
         monkeypatch.setattr(loads_of_links, "MOST_AT_ONCE", most)
         for part, expected in zip(link_loads(topology, steps, spread), whole, strict=True):
             assert_allclose(part, expected, rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize("dims", [(4, 3, 5), (1, 2, 7), (2, 2, 2, 2), (9,)])
+def test_loads_of_rings_are_those_along_routes(dims: tuple[int, ...]) -> None:
+    rings, random = torus(dims, 1e9, 1e-6), np.random.default_rng(1)
+    steps: list[Step] = [
+        (*random.integers(0, rings.node_count, (2, 90)), weights) for weights in (None, random.random(90))
+    ]
+    routed = replace(rings, crossings=None)
+    for part, expected in zip(link_loads(rings, steps, False), link_loads(routed, steps, False), strict=True):
+        assert_allclose(part, expected, rtol=1e-12, atol=0)
+
+
+def test_alike_messages_of_a_node_and_recurring_rounds_are_routed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[int] = []
+
+    def crossings(source: NDArray[np.int32], *rest: Any) -> Crossings:
+        sent.append(len(source))
+        return Crossings(source, rest[1], rest[2], np.ones(len(source), int))
+
+    topology = replace(star(8, 1.0, 0.0), crossings=crossings)
+    step: Step = (np.repeat(np.arange(3), 4), np.repeat(np.arange(1, 4), 4), None)
+    assert_allclose(link_loads(topology, [step], False).near, [[4], [4], [4]])
+    rounds = [step, (step[1], step[0], None), step]
+    monkeypatch.setattr(loads_of_links, "MOST_AT_ONCE", 3)
+    assert_allclose(peaks(topology, rounds, False), [[4] * 3, [0] * 3, [1] * 3, [1] * 3])
+    assert sent == [3] * 3
 
 
 def test_more_nodes_than_the_topology_has_are_an_infeasible_point() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from whatif.models.quantities import FloatArray
 from whatif.simulation.schedule import Step
 
-Members = NDArray[np.int64]
+Members = NDArray[np.integer[Any]]
 Shares = FloatArray | float
 
 

@@ -35,14 +35,18 @@ class LinkLoads(NamedTuple):
 
 
 class _Messages(NamedTuple):
-    """Messages of a step between distinct pairs of nodes; all are [message]."""
+    """Messages of a step, consecutive ones between the same nodes merged; all are [message]."""
 
     source: Nodes
     destination: Nodes
     weights: FloatArray
-    """Together, of all that the message stands for."""
+    """Sum over the messages that are merged into one."""
     repeats: NDArray[np.integer[Any]]
-    """Number of messages that it stands for."""
+    """Number of messages that are merged into one."""
+
+    def within(self, own: slice) -> _Messages:
+        """Some of the messages."""
+        return _Messages(self.source[own], self.destination[own], self.weights[own], self.repeats[own])
 
 
 class _Part(NamedTuple):
@@ -71,7 +75,8 @@ def link_loads(topology: Topology, steps: Sequence[Step], spread: bool) -> LinkL
 def _loads(topology: Topology, steps: Sequence[_Messages], spread: bool) -> LinkLoads:
     parts = [_counted(topology, piece) for piece in _pieces(steps)]
     used, place = numbered(np.concatenate([part.links for part in parts]), len(topology.capacities))
-    loads, hops, longest = np.zeros((len(used), len(steps))), np.zeros(len(steps)), np.zeros(len(steps))
+    loads = np.zeros((len(steps), len(used))).T
+    hops, longest = np.zeros((2, len(steps)))
     first = 0
     for part in parts:
         loads[place[first : first + len(part.links)], part.steps] += part.loads
@@ -98,7 +103,7 @@ def peaks(topology: Topology, steps: Iterable[Step], spread: bool) -> FloatArray
 def _digest(step: _Messages) -> bytes:
     digest = blake2b()
     for column in step:
-        digest.update(column)
+        digest.update(column.data)
     return digest.digest()
 
 
@@ -126,7 +131,7 @@ def fullest(loads: FloatArray) -> FloatArray:
 
 
 def _merged(step: Step) -> _Messages:
-    """Messages of a step, consecutive ones between the same nodes as one: the ranks of a node often send alike."""
+    """Messages of a step with consecutive ones between the same nodes as one: ranks of a node often send alike."""
     source, destination, weights = step
     starts = (np.diff(source, prepend=-1) != 0) | (np.diff(destination, prepend=-1) != 0)
     first = np.flatnonzero(starts)
@@ -142,7 +147,7 @@ def _pieces(steps: Sequence[_Messages]) -> Iterator[list[tuple[int, _Messages]]]
     count = 0
     for number, step in enumerate(steps):
         for first in range(0, max(len(step.source), 1), MOST_AT_ONCE):
-            part = _Messages(*(column[first : first + MOST_AT_ONCE] for column in step))
+            part = step.within(slice(first, first + MOST_AT_ONCE))
             if piece and count + len(part.source) > MOST_AT_ONCE:
                 yield piece
                 piece, count = [], 0

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
+from whatif.simulation.collective_expansion import Members
 from whatif.simulation.collective_schedules import ALGORITHMS
 from whatif.simulation.collective_stages import SWITCH, contributed, stages
 from whatif.simulation.rank_programs import Kind
@@ -29,8 +29,8 @@ _FIRST: Final = 512
 class Round(NamedTuple):
     """Messages of one round, or of identical rounds."""
 
-    sender: NDArray[np.int64]
-    receiver: NDArray[np.int64]
+    sender: Members
+    receiver: Members
     weight: FloatArray
     """Size relative to the largest one."""
     share: float
@@ -68,7 +68,7 @@ def rounds_of(kind: Kind, algorithm: str, rank_count: int) -> Iterator[Round]:
         yield from _scheduled(kind, algorithm, ranks)
 
 
-def _around(ranks: NDArray[np.int64], turns: int, directions: tuple[int, ...]) -> Iterator[Round]:
+def _around(ranks: Members, turns: int, directions: tuple[int, ...]) -> Iterator[Round]:
     """Blocks around a ring, a part of them in each direction."""
     count = len(ranks)
     for way in directions:
@@ -113,7 +113,7 @@ def collective_rounds(
     ]
 
 
-def _scheduled(kind: Kind, algorithm: str, ranks: NDArray[np.int64]) -> Iterator[Round]:
+def _scheduled(kind: Kind, algorithm: str, ranks: Members) -> Iterator[Round]:
     """Rounds of the schedule that is simulated."""
     block = contributed(kind, 1.0, len(ranks))
     for part in ALGORITHMS[kind][algorithm](ranks, len(ranks), 0):

@@ -79,7 +79,8 @@ class Topology:
         Raises UsageError for nodes that do not exist.
         """
         if self.crossings is not None:
-            return self.crossings(*self._ends(source, destination), step, weights)
+            start, end = self._ends(source, destination)
+            return self.crossings(start, end, step, weights)
         routes = self.routes(source, destination)
         flow = routes.flow
         return Crossings(routes.link, step[flow], weights[flow], routes.hop_count)

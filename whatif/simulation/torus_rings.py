@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from operator import mul
@@ -44,13 +44,18 @@ class _Passage(NamedTuple):
     """Links that it crosses."""
     upwards: NDArray[np.bool_]
 
+    def of(self, messages: NDArray[np.int64]) -> _Passage:
+        """Ways of some messages."""
+        ring, start, distance = (item[messages] for item in (self.ring, self.start, self.distance))
+        return _Passage(self.dimension, ring, start, distance, self.upwards[messages])
+
 
 @dataclass(frozen=True, slots=True)
 class TorusRings:
     """Rings of a torus of extents `dims`, the first of them running fastest.
 
-    Messages take the shorter way round, upwards where both are as long. Link `(node · dimensions + dimension) · 2 + way`
-    leaves a node upwards (0) or downwards (1).
+    Messages take the shorter way round, upwards where both are as long. Link
+    `(node · dimensions + dimension) · 2 + way` leaves a node upwards (0) or downwards (1).
     """
 
     dims: tuple[int, ...]
@@ -67,7 +72,8 @@ class TorusRings:
             hop = np.arange(passage.distance.max(initial=0), dtype=np.int32)
             upwards = passage.upwards[:, None]
             place = (passage.start[:, None] + np.where(upwards, hop, -hop)) % self.dims[passage.dimension]
-            crossed = self._link(passage.dimension, passage.ring[:, None], place, ~upwards)
+            first = self._first_link(passage.dimension, passage.ring[:, None], ~upwards)
+            crossed = first + place * self._next(passage.dimension)
             links.append(np.where(hop < passage.distance[:, None], crossed, NO_LINK))
         return np.concatenate(links, axis=1)
 
@@ -93,27 +99,31 @@ class TorusRings:
             yield _Passage(at, rest * stride + below, place, np.where(upwards, ahead, length - ahead), upwards)
             above, end_above, below = rest, end_rest, below + end * stride
 
-    def _link(self, dimension: int, ring: Any, place: Any, way: Any) -> Any:
+    def _first_link(self, dimension: int, ring: Any, way: Any) -> Any:
+        """Links that leave the first node of rings."""
         stride, length = self.strides[dimension], self.dims[dimension]
-        node = ring + (ring // stride * (length - 1) + place) * stride
+        node = ring + ring // stride * (length - 1) * stride
         return (node * len(self.dims) + dimension) * 2 + way
+
+    def _next(self, dimension: int) -> int:
+        """Distance in link numbers between neighbours in a ring."""
+        return self.strides[dimension] * len(self.dims) * 2
 
     def _loads(
         self, passage: _Passage, step: NDArray[np.int64], weights: FloatArray
     ) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]], FloatArray]:
         """Links of a dimension, their steps and their loads."""
         moves = np.flatnonzero(passage.distance)
-        ring, start, distance, upwards, step = (
-            item[moves] for item in (passage.ring, passage.start, passage.distance, passage.upwards, step)
-        )
-        length, count = self.dims[passage.dimension], int(step.max(initial=0)) + 1
+        at, ring, start, distance, upwards = passage.of(moves)
+        length, count = self.dims[at], int(step.max(initial=0)) + 1
         first = np.where(upwards, start, (start - distance + 1) % length)
-        rings, ring = numbered(ring * 2 + ~upwards, 2 * self.strides[-1] // length)
-        rows, row = numbered(ring * count + step, len(rings) * count)
-        loads = _ring_sums(row, first, distance, weights[moves], (len(rows), length))
-        at, place = np.nonzero(loads > _NOISE)
-        ring, step = rings[rows[at] // count], rows[at] % count
-        return self._link(passage.dimension, ring // 2, place, ring % 2), step, loads[at, place]
+        rings, ring_number = numbered(ring * 2 + ~upwards, 2 * self.strides[-1] // length)
+        rows, row = numbered(ring_number * count + step[moves], len(rings) * count)
+        loads = _ring_sums(row, first, distance, weights[moves], (len(rows), length)).ravel()
+        cells = np.flatnonzero(loads > _NOISE)
+        row = cells // length
+        links = self._first_link(at, rings // 2, rings % 2)[rows // count][row]
+        return links + (cells - row * length) * self._next(at), (rows % count)[row], loads[cells]
 
 
 def _ring_sums(
@@ -122,12 +132,11 @@ def _ring_sums(
     """Sums [row, place] of the weights of intervals, which may reach around the end of a row to its beginning."""
     length, size = shape[1], shape[0] * shape[1]
     last = first + distance
-    change = np.bincount(row * length + first, weights, size)
+    change: FloatArray = np.bincount(row * length + first, weights, size).astype(np.float64, copy=False)
     change -= np.bincount(row * length + last % length, weights, size)
-    result = change.reshape(shape)
-    around = last >= length
-    result[:, 0] += np.bincount(row[around], weights[around], shape[0])
-    return np.cumsum(result, axis=1, out=result)
+    sums, around = change.reshape(shape), last >= length
+    sums[:, 0] += np.bincount(row[around], weights[around], shape[0])
+    return sums.cumsum(axis=1, out=sums)
 
 
 def numbered(items: NDArray[np.integer[Any]], count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -135,6 +144,6 @@ def numbered(items: NDArray[np.integer[Any]], count: int) -> tuple[NDArray[np.in
     occurs = np.zeros(count, dtype=np.bool_)
     occurs[items] = True
     used = np.flatnonzero(occurs)
-    place = np.empty(count, dtype=np.int64)
-    place[used] = np.arange(len(used))
-    return used, place[items]
+    place = np.empty(count, dtype=np.int32)
+    place[used] = np.arange(len(used), dtype=np.int32)
+    return used, place[items].astype(np.int64)

@@ -43,8 +43,6 @@ def _compared(row: Row) -> tuple[str | float, ...]:
         "platform.node_count": row["nodes"],
         "application.rank_count": str(ranks),
         "application.ranks_per_node": row["ranks_per_node"],
-        # It takes half a minute on all of Fugaku, and adds 5 % there.
-        "application.congestion": "none",
         "parameters.n": row["n"],
     }
     program = Scenario.open("hpcg", platform=row["platform"], overrides=overrides).program
