@@ -15,6 +15,7 @@ from tests.page_tables import assert_shown
 from tests.paths import ROOT
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
+from whatif.schema.load import load_part
 from whatif.validation.tables import TABLES, rows_of
 
 PAGE = ROOT / "docs" / "validation.md"
@@ -79,6 +80,22 @@ def test_mean_errors_are_those_of_the_page():
     assert len(chosen) == 6
     words = f"machines without A100 or doubt {np.abs(chosen).mean():.1%} and {chosen.mean():+.1%}.".replace("%", " %")
     assert words in page
+
+
+def test_published_rates_of_a100_need_more_bandwidth_than_it_has():
+    program = Scenario.open("hpcg").program
+    values = evaluate(program).values
+    kernels = ("product", "level_1", "level_2", "level_3", "level_4", "vectors")
+    moved, computed = (sum(float(values[f"{name}.{key}"]) for name in kernels) for key in ("dram_size", "operations"))
+    needed = [
+        1e15 * float(row["HPCG_Pflop/s"]) * moved / computed / (int(row["nodes"]) * int(row["ranks_per_node"]))
+        for row in rows_of("hpcg.csv")
+        if row["platform"] in ("perlmutter", "dgx_a100")
+    ]
+    peaks = [load_part(name).dram_peak_bandwidth for name in ("a100-sxm4-40gb", "a100-sxm4-80gb")]
+    assert all(bandwidth > peak for bandwidth, peak in zip(needed, peaks, strict=True))
+    words = "would need {:.1f} and {:.1f} TB/s of each GPU".format(*(bandwidth / 1e12 for bandwidth in needed))
+    assert words in " ".join(PAGE.read_text(encoding="utf-8").split())
 
 
 def test_card_is_that_of_the_runs_without_doubt():
