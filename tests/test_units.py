@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import pint
 import pytest
@@ -29,6 +30,7 @@ from whatif.units import (
 )
 
 
+@cache
 def registry():
     pints = pint.UnitRegistry(non_int_type=float)
     pints.define("flop = [operation]")
@@ -42,8 +44,6 @@ def registry():
     return pints
 
 
-PINT = registry()
-PINT_BASES = (PINT.second, PINT.byte, PINT.flop, PINT.joule, *map(PINT.parse_units, ("gCO2e", *CURRENCIES)))
 # pint reads `B` as byte and `h` as Planck's constant unless the hour is defined.
 SPELLED = {
     "h": "hour",
@@ -65,8 +65,10 @@ CASES = [(prefix, symbol) for symbol, (_, _, prefixes) in SYMBOLS.items() for pr
 
 
 def in_pint(dimension):
-    unit = PINT.dimensionless
-    for base, power in zip(PINT_BASES, dimension.powers, strict=False):
+    pints = registry()
+    unit = pints.dimensionless
+    bases = (pints.second, pints.byte, pints.flop, pints.joule, *map(pints.parse_units, ("gCO2e", *CURRENCIES)))
+    for base, power in zip(bases, dimension.powers, strict=False):
         unit = unit * base**power
     return unit
 
@@ -76,11 +78,11 @@ def test_every_unit_agrees_with_pint(prefix, symbol):
     dimension, size = UNITS[prefix + symbol]
     if symbol == "Hz":
         # pint defines a hertz as one dimensionless cycle per second.
-        expected = (1 * PINT.Unit(f"{LONG_PREFIX[prefix]}hertz")).to("1/second").magnitude
+        expected = (1 * registry().Unit(f"{LONG_PREFIX[prefix]}hertz")).to("1/second").magnitude
     elif symbol == "1":
         expected = 1.0
     else:
-        expected = PINT.Quantity(1.0, LONG_PREFIX[prefix] + LONG_UNIT[symbol]).to(in_pint(dimension)).magnitude
+        expected = registry().Quantity(1.0, LONG_PREFIX[prefix] + LONG_UNIT[symbol]).to(in_pint(dimension)).magnitude
     assert_allclose(size, expected, rtol=1e-15, atol=0)
 
 
@@ -112,7 +114,9 @@ def test_unit_table_has_exactly_all_allowed_prefixes():
 )
 def test_compound_units_agree_with_pint(text, pint_text, dimension):
     assert parse_unit(text)[0] == dimension
-    expected = (1.0 * PINT.Unit(pint_text) if "1/" not in pint_text else 1.0 / PINT.second).to(in_pint(dimension))
+    expected = (1.0 * registry().Unit(pint_text) if "1/" not in pint_text else 1.0 / registry().second).to(
+        in_pint(dimension)
+    )
     assert_allclose(parse_unit(text)[1], expected.magnitude, rtol=1e-15, atol=0)
 
 

@@ -14,7 +14,6 @@ from queue import Queue
 
 import pandas as pd
 import pytest
-from distributed import Client, Scheduler, Worker
 
 from tests.ended_processes import ended_process
 from whatif.cli.main import main
@@ -76,6 +75,8 @@ def test_parts_are_the_whole_to_the_last_bit_wherever_they_go(whatif_main, tmp_p
 
 
 def test_a_killed_worker_costs_its_part_only(cluster, tmp_path):
+    from distributed import Client
+
     scenario, grid = inputs(*NUMBERS)
     data_set, ended = DataSet(tmp_path / "parts", EvaluationRequest(scenario, grid), 3), []
     with Client(cluster.executor.client.scheduler.address, set_as_default=False) as client:
@@ -233,6 +234,8 @@ def test_a_worker_of_another_version_is_refused():
 
 
 def test_a_lost_scheduler_is_an_error_and_computed_parts_are_kept(whatif_main, tmp_path):
+    from distributed import Scheduler, Worker
+
     addresses: Queue[str] = Queue()
 
     async def serve():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -35,11 +36,19 @@ STRUCTURAL = [
     for path, parameter in QUESTIONS[name].program.parameters.items()
     if parameter.structural and len(parameter.choices) > 1
 ]
-UPSTREAM = {
-    name: {term: scenario.program.inputs_of(term) for term in scenario.program.terms}
-    for name, scenario in QUESTIONS.items()
-}
-AT = {name: evaluate(scenario.program) for name, scenario in QUESTIONS.items()}
+
+
+@cache
+def upstream(name):
+    """Inputs of each term of a scenario."""
+    program = QUESTIONS[name].program
+    return {term: program.inputs_of(term) for term in program.terms}
+
+
+@cache
+def at(name):
+    """A scenario, evaluated."""
+    return evaluate(QUESTIONS[name].program)
 
 
 def kind_of(name, path):
@@ -83,7 +92,7 @@ def written(value, parameter):
 def around(name, path):
     """Texts of five values around that of a parameter, each allowed by the parameter itself."""
     parameter = QUESTIONS[name].program.parameters[path]
-    domain, value = parameter.field.domain, float(AT[name].values[path])
+    domain, value = parameter.field.domain, float(at(name).values[path])
     candidates = (value, value / 2, value * 1.1, value * 2, domain.minimum, value * 3, value / 3, 0.7, 0.1, 1e-3)
     if domain.whole:
         candidates = (value, value // 2, value + 1, value * 2, domain.minimum, value + 2, value * 3, value + 5)
@@ -150,9 +159,9 @@ def test_numeric_sweep_equals_each_point_alone(name, path):
 @pytest.mark.parametrize(("name", "path"), NUMERIC)
 def test_parameter_that_reaches_a_term_moves_it(name, path):
     """Another value changes a term, unless the parameter only decides whether the point can exist."""
-    program, before = QUESTIONS[name].program, AT[name]
+    program, before = QUESTIONS[name].program, at(name)
     limits = {constraint.term for constraint in program.constraints}
-    downstream = [term for term in program.terms if path in UPSTREAM[name][term] and term not in limits]
+    downstream = [term for term in program.terms if path in upstream(name)[term] and term not in limits]
     parameter = program.parameters[path]
     # Far values too: a protocol's limit decides nothing until it passes the size of a message, nor an interval a time.
     texts = around(name, path) + (["1 B", "1 GB"] if path.endswith("_limit") and parameter.dimension == BYTE else [])

@@ -671,33 +671,33 @@ def swept(scenario, *options):
     return session.over(tuple(parse_option(text, session.program, DEFAULT_MAXIMUM_POINTS) for text in options))
 
 
-def sessions():
-    """Sessions with edits, other platforms, and sweeps of every kind."""
-    open_ = Scenario.open
-    edits = {GPUS: "8", MEMORY: "1 TB/s", RANKS: "= 2 * 32", "application.grid.periodic": "true"}
-    halo = {"application.phases.halo.kind": "overhead", "application.phases.halo.overhead_time": "3 us"}
-    yield "one parameter", Session.start(open_("jacobi2d", overrides={GPUS: "8", MEMORY: "1 TB/s"}))
-    yield (
-        "two parameters",
-        swept(
-            open_("jacobi2d", platform="lassen", overrides=edits),
-            "application.phases.stencil.launch_count=1, 2",
-            "application.phases.reduce.launch_count=1 .. 4 step 1",
-        ),
-    )
-    bridges = open_("jacobi2d", platform="bridges", overrides={RANKS: "64"})
-    yield "a choice, half of it infeasible", swept(bridges, f"{MODEL}=postal, k_model", f"{GPUS}=1, 2")
-    yield "platforms", swept(open_("minimd", overrides={"parameters.cells": "32"}), "platform=summit, lassen")
-    yield (
-        "tied parameters",
-        Session.start(open_("minife_devices", overrides={"application.phases.dot.launch_count": "4"})),
-    )
-    yield "a list of numbers", Session.start(open_("minife_gpus_per_node", overrides={RANKS: "128"}))
-    yield "another kind", Session.start(open_("jacobi2d", overrides=halo))
-    yield "no sweep", Session.start(open_("jacobi2d_strong", overrides={RANKS: "96"})).over(())
+OPEN = Scenario.open
+EDITS = {GPUS: "8", MEMORY: "1 TB/s", RANKS: "= 2 * 32", "application.grid.periodic": "true"}
+OVERHEAD = {"application.phases.halo.kind": "overhead", "application.phases.halo.overhead_time": "3 us"}
+SESSIONS = {
+    "one parameter": lambda: Session.start(OPEN("jacobi2d", overrides={GPUS: "8", MEMORY: "1 TB/s"})),
+    "two parameters": lambda: swept(
+        OPEN("jacobi2d", platform="lassen", overrides=EDITS),
+        "application.phases.stencil.launch_count=1, 2",
+        "application.phases.reduce.launch_count=1 .. 4 step 1",
+    ),
+    "a choice, half of it infeasible": lambda: swept(
+        OPEN("jacobi2d", platform="bridges", overrides={RANKS: "64"}), f"{MODEL}=postal, k_model", f"{GPUS}=1, 2"
+    ),
+    "platforms": lambda: swept(OPEN("minimd", overrides={"parameters.cells": "32"}), "platform=summit, lassen"),
+    "tied parameters": lambda: Session.start(
+        OPEN("minife_devices", overrides={"application.phases.dot.launch_count": "4"})
+    ),
+    "a list of numbers": lambda: Session.start(OPEN("minife_gpus_per_node", overrides={RANKS: "128"})),
+    "another kind": lambda: Session.start(OPEN("jacobi2d", overrides=OVERHEAD)),
+    "no sweep": lambda: Session.start(OPEN("jacobi2d_strong", overrides={RANKS: "96"})).over(()),
+}
+"""Sessions with edits, other platforms, and sweeps of every kind."""
 
 
-SESSIONS = dict(sessions())
+@pytest.fixture(scope="module", params=SESSIONS)
+def session(request):
+    return SESSIONS[request.param]()
 
 
 def answered(arguments):
@@ -724,9 +724,7 @@ def check_rows(document, session):
             np.testing.assert_allclose(np.array(printed, float), column.values, rtol=1e-12, atol=0, equal_nan=True)
 
 
-@pytest.mark.parametrize("name", SESSIONS)
-def test_a_command_line_gives_the_rows_of_the_session(name):
-    session = SESSIONS[name]
+def test_a_command_line_gives_the_rows_of_the_session(session):
     line = command_line(session.scenario, session.grid.axes)
     assert "\n" not in line
     whatif_, *arguments = shlex.split(line)
@@ -734,9 +732,7 @@ def test_a_command_line_gives_the_rows_of_the_session(name):
     check_rows(answered(arguments), session)
 
 
-@pytest.mark.parametrize("name", SESSIONS)
-def test_a_patch_gives_the_rows_of_the_session(name, tmp_path):
-    session = SESSIONS[name]
+def test_a_patch_gives_the_rows_of_the_session(session, tmp_path):
     path = tmp_path / "patch.toml"
     path.write_text(toml_patch(session.scenario, session.grid.axes), encoding="utf-8")
     check_rows(answered(["run", str(path)]), session)
