@@ -32,8 +32,8 @@ def room(name, scenario):
     places = per_node * machine.node_count
     stated = Scenario.open(scenario).program.loaded.scenario.application.rank_count
     ranks = {"application.rank_count": f"{places:.0f}"} if isinstance(stated, float) and stated > places else {}
-    # The matrix of a rank takes 7.9 GB, more than a core or a K20X has.
-    small = node.gpu is None or (node.gpu.memory_size or np.inf) < 8e9
+    # A rank takes 12 GB, more than a core or a K20X has.
+    small = node.gpu is None or (node.gpu.memory_size or np.inf) < 12e9
     return ranks | ({"parameters.n": "64"} if scenario == "hpcg" and small else {})
 
 

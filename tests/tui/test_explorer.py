@@ -223,7 +223,7 @@ def test_values_are_edited_in_full_screen_and_another_page_ends_it():
         driver.main_screen.action_maximize()
         await driver.press("enter")
         assert "gpu_count =" in driver.screen_text()
-        assert any("esc leaves" in note.message for note in driver.app._notifications)
+        assert any("esc exits" in note.message for note in driver.app._notifications)
         assert driver.screen_text().splitlines()[0].endswith("──╮")
         await driver.press("escape", "escape")
         driver.main_screen.action_maximize()

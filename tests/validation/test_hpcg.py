@@ -19,7 +19,8 @@ from whatif.schema.load import load_part
 from whatif.validation.tables import TABLES, rows_of
 
 PAGE = ROOT / "docs" / "validation.md"
-# An output of HPCG 3.1: 59.7 million rows, 22 sets of 50 iterations, 1873.42 s.
+# An output of HPCG 3.1 on the cluster Yoltla (UAM): 20 ranks of 144^3 rows, 22 sets of 50 iterations, 1873.42 s.
+ROWS, ROW_SIZE = 20 * 144**3, 715.141
 ITERATIONS, SETS = 1100, 22
 COUNTED = {"vectors": 2 * 3.96778e11, "product": 3.59823e12, "levels": 2.01152e13}
 READ = 80.5824e9 * 1873.42
@@ -49,14 +50,14 @@ def test_operations_and_reads_are_those_that_the_benchmark_counts():
     found = {name: float(values[f"{name}.operations"]) / rows for name in ("vectors", "product")}
     levels = [name for name in program.loaded.scenario.application.phases if name.startswith("level")]
     found["levels"] = sum(float(values[f"{name}.operations"]) for name in levels) / rows
-    counted_rows = COUNTED["vectors"] / 2 / (3 * ITERATIONS + SETS) / 2
     applied = {"vectors": ITERATIONS + SETS / 3, "product": ITERATIONS + SETS, "levels": ITERATIONS}
     for name, count in found.items():
-        assert count == pytest.approx(COUNTED[name] / counted_rows / applied[name], rel=0.007)
+        assert count == pytest.approx(COUNTED[name] / ROWS / applied[name], rel=0.007)
     assert sum(found.values()) == pytest.approx(374.2, abs=0.05)
     bytes_moved = sum(float(values[f"{name}.dram_size"]) for name in (*levels, "product", "vectors")) / rows
     # Each product, sweep and sum writes a vector; the correction of a coarser level is written and read.
-    assert 1.02 < bytes_moved / (READ / counted_rows / ITERATIONS) < 1.08
+    assert 1.02 < bytes_moved / (READ / ROWS / ITERATIONS) < 1.08
+    assert float(values["application.memory_size"]) / rows == pytest.approx(ROW_SIZE, rel=1e-3)
 
 
 def test_a_rating_of_the_comment_is_that_of_the_comparison():
@@ -95,6 +96,12 @@ def test_published_rates_of_a100_need_more_bandwidth_than_it_has():
     peaks = [load_part(name).dram_peak_bandwidth for name in ("a100-sxm4-40gb", "a100-sxm4-80gb")]
     assert all(bandwidth > peak for bandwidth, peak in zip(needed, peaks, strict=True))
     words = "would need {:.1f} and {:.1f} TB/s of each GPU".format(*(bandwidth / 1e12 for bandwidth in needed))
+    assert words in " ".join(PAGE.read_text(encoding="utf-8").split())
+
+
+def test_shares_of_exchanges_and_sums_are_those_of_the_page():
+    shares = compared()["communication"].values
+    words = f"Exchanges and sums take {100 * shares.min():.0f} to {100 * shares.max():.0f} % of an iteration"
     assert words in " ".join(PAGE.read_text(encoding="utf-8").split())
 
 

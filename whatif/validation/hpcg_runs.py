@@ -19,8 +19,8 @@ from whatif.units import FLOP_PER_SECOND, ONE, SECOND, Dimension
 from whatif.validation.measured_kinds import Row, Rows
 
 _COLUMNS: Final[Mapping[str, Dimension | None]] = {
-    "machine": None, "list": None, "nodes": ONE, "n": ONE, "iteration_time": SECOND, "published": FLOP_PER_SECOND,
-    "predicted": FLOP_PER_SECOND, "error": ONE, "doubt": None,
+    "machine": None, "list": None, "nodes": ONE, "n": ONE, "iteration_time": SECOND, "communication": ONE,
+    "published": FLOP_PER_SECOND, "predicted": FLOP_PER_SECOND, "error": ONE, "doubt": None,
 }  # fmt: skip
 
 
@@ -51,5 +51,5 @@ def _compared(row: Row) -> tuple[str | float, ...]:
     time = float(evaluation.column("iteration_time"))
     rate = ranks * sum(float(evaluation.values[f"{name}.operations"]) for name in kernels) / time
     published, machine = 1e15 * float(row["HPCG_Pflop/s"]), program.loaded.scenario.platform.name
-    numbers = time, published, rate, rate / published - 1
+    numbers = time, float(evaluation.column("communication_time")) / time, published, rate, rate / published - 1
     return machine, row["list"], float(row["nodes"]), float(row["n"]), *numbers, row["doubt"]

@@ -262,7 +262,7 @@ class MainScreen(CommandScreen):
         """Show the part with the focus alone, without the line of keys."""
         super().action_maximize()
         if self.maximized is not None:
-            self.notify("esc leaves the full screen")
+            self.notify("esc exits full screen")
 
     def action_tree(self) -> None:
         """Show or hide the parameters next to the page."""
