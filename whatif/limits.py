@@ -20,8 +20,8 @@ PAGES: Final = (".html", ".pdf")
 """File extensions of the page of a study."""
 VALIDATION_TOPICS: Final = (
     "schedules", "links", "counts", "transfers", "hpl", "top500", "hpcg", "power", "power_caps", "kernels",
-    "kernel_sizes", "programs", "shared_gpus", "gemm", "collectives", "mpi_collectives", "training", "serving",
-    "first_tokens", "decoding",
+    "kernel_sizes", "programs", "cpu_programs", "shared_gpus", "gemm", "collectives", "mpi_collectives",
+    "training", "serving", "first_tokens", "decoding",
 )  # fmt: skip
 """Comparisons with measurements and other simulators."""
 TOPIC_GROUPS: Final = {"transformers": ("training", "serving", "first_tokens", "decoding")}

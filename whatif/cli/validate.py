@@ -41,11 +41,12 @@ def command(scenario: str | None, topics: tuple[str, ...], output: Output, **opt
     of SimGrid; counts: K of Table 5 of Choi et al.; transfers: sweeps of copies; hpcg and power: HPCG and the power of
     whole machines of TOP500; power_caps: training under power limits (Zeus); kernels: kernels measured on one GPU and
     predicted on another (RAJA Performance Suite); kernel_sizes: the same kernels with fewer elements; programs:
-    programs on one GPU, profiled on an H100; shared_gpus: the same with several ranks on a GPU; gemm: products of
-    matrices; collectives and mpi_collectives: those of GPU libraries and of MPI; training: steps of transformers;
-    serving: tokens per second; first_tokens: times to the first token; decoding: steps of one token; transformers:
-    these four. By name only, each some minutes: hpl: HPL, SimGrid's emulation and real runs; top500: HPL on whole
-    machines. Their data are in the folder `validation` of the program.
+    programs on one GPU, profiled on an H100; cpu_programs: programs on processors that they were not measured on;
+    shared_gpus: programs of several ranks on a GPU; gemm: products of matrices; collectives and mpi_collectives: those
+    of GPU libraries and of MPI; training: steps of transformers; serving: tokens per second; first_tokens: times to the
+    first token; decoding: steps of one token; transformers: these four. By name only, each some minutes: hpl: HPL,
+    SimGrid's emulation and real runs; top500: HPL on whole machines. Their data are in the folder `validation` of the
+    program.
     """
     if scenario is None or scenario in (*VALIDATION_TOPICS, *TOPIC_GROUPS):
         _compare(() if scenario is None else (scenario, *topics), options, output)

@@ -32,6 +32,7 @@ from whatif.studies.message_curves import counts
 from whatif.table import Column, Table
 from whatif.units import BYTE, NANOSECOND, ONE, SECOND, Dimension
 from whatif.validation.anchored_kernels import anchored_kernels
+from whatif.validation.cpu_programs import cpu_programs
 from whatif.validation.gpu_programs import gpu_programs
 from whatif.validation.hpcg_runs import hpcg_runs
 from whatif.validation.hpl_runs import COLUMNS, compared
@@ -273,6 +274,7 @@ TABLES: Final[Mapping[str, Callable[..., Table]]] = {
     "power_caps": lambda: power_caps(rows_of("power_caps.csv")),
     "kernels": lambda: anchored_kernels(anchors()),
     "kernel_sizes": lambda: kernel_sizes(rows_of("rajaperf_sizes.csv")),
+    "cpu_programs": lambda: cpu_programs(rows_of("cpu_programs.csv")),
     "programs": lambda: gpu_programs(rows_of("gpu_programs/times.csv")),
     "shared_gpus": lambda: shared_gpus(rows_of("gpu_programs/shared.csv")),
     "gemm": lambda: matrix_products(rows_of("gemm.csv")),
