@@ -6,9 +6,13 @@ The times of the emulator were published with its predictions (`simulation_time`
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 import numpy as np
@@ -22,6 +26,15 @@ from whatif.linpack.simulation.simulator import HPLMachine, simulate
 
 EMULATOR_DAHU, EMULATOR_STAMPEDE, EMULATOR_STAMPEDE_MEMORY = 16753.0, 62 * 3600.0, 19e9
 REPLICATES = 32
+_COMPILE_EVERY_FUNCTION = """
+from numba.core.compiler import Compiler
+from whatif.simulation import jit
+jit._compiler_of_callees = lambda: Compiler
+"""
+_COMPILE = """
+from benchmarks.hpl import _processor_seconds, small_run
+print(_processor_seconds(small_run(1024)))
+"""
 SLOPES = {
     "dtrsm": 5.5e-11, "dgemv": 1.3e-9, "dscal": 3.8e-10, "idamax": 6.1e-10, "dlaswp01t": 7.5e-9, "dlaswp02n": 2.8e-8,
     "dlaswp03t": 3.8e-9, "dlaswp04t": 8.5e-9, "dlatcpy": 4.9e-9, "dlacpy": 3.9e-9,
@@ -34,6 +47,7 @@ def high_performance_linpack() -> Iterator[Row]:
     seconds = median_seconds(small_run(38_400), 5)
     yield Row("HPL, 64 ranks, 300 steps", f"{1e3 * seconds:.0f} ms", "100 ms", 0.1 / seconds, "target of the explorer")
     yield _plain()
+    yield _compiled()
     dahu, machine = (
         Configuration(500_000, 128, 32, 32, Broadcast.TWO_RING, 1, RowSwap.BINARY_EXCHANGE),
         _machine(1024, 32),
@@ -77,6 +91,19 @@ def _plain() -> Row:
     with patch.object(module, "jitted_or_plain", lambda *_, **__: plain):
         plain_time = median_seconds(lambda: simulate(run, machine, noisy=True), 3)
     return _row("HPL, 16 ranks, 25 steps", compiled_time, plain_time, "the same loops, not compiled")
+
+
+def _compiled() -> Row:
+    """Time to compile the loops, which the first run on a computer takes."""
+    seconds, other = (_compilation(source) for source in (_COMPILE, _COMPILE_EVERY_FUNCTION + _COMPILE))
+    return _row("HPL, compilation of its loops", seconds, other, "numba, machine code of every function")
+
+
+def _compilation(source: str) -> float:
+    with TemporaryDirectory() as folder:
+        environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
+        found = subprocess.run([sys.executable, "-c", source], env=environment, capture_output=True, check=True)
+    return float(found.stdout)
 
 
 def _processor_seconds(action: Callable[[], object]) -> float:

@@ -9,6 +9,7 @@ import pickle
 import sqlite3
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,8 @@ import whatif
 import whatif.cli.main
 import whatif.defects
 from tests.paths import ROOT
+from whatif.limits import LONG_TOPICS
+from whatif.validation.tables import TABLES
 
 SLOW = [line for line in (ROOT / "tests" / "slow.txt").read_text().splitlines() if line and not line.startswith("#")]
 
@@ -140,10 +143,17 @@ def once(request, tmp_path_factory):
     return result
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _comparisons_are_computed_once(once):
+    """Tables of `whatif validate TOPIC` take up to four seconds each, and several tests look at one."""
+    quick = {topic: compute for topic, compute in TABLES.items() if topic not in LONG_TOPICS}
+    TABLES.update({topic: partial(once, f"comparison_{topic}", compute) for topic, compute in quick.items()})
+
+
 @pytest.fixture(scope="session")
-def compared(once):
-    """`compared(topic)`: the table of `whatif validate TOPIC`, computed once for all tests."""
-    return lambda topic: once(f"comparison_{topic}", whatif.comparisons(topic).table)
+def compared():
+    """`compared(topic)`: the table of `whatif validate TOPIC`."""
+    return lambda topic: whatif.comparisons(topic).table()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 
 import numpy as np
@@ -42,6 +43,19 @@ def test_kernels_are_compiled_not_silently_run_in_python(monkeypatch, costs):
     monkeypatch.setattr("whatif.simulation.flows.listed", None)
     switch = star(schedule.rank_count, 1e10, 0.0)
     assert replay_flows(schedule, places, costs, switch, compiled_loop=True).run_time > 0
+
+
+def test_only_entries_become_machine_code(monkeypatch, tmp_path):
+    from numba.core.codegen import JITCodeLibrary
+
+    (tmp_path / "doubling.py").write_text("def add(x):\n    return x + x\n\n\ndef double(x):\n    return add(x)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    emitted, emit = [], JITCodeLibrary._finalize_specific
+    monkeypatch.setattr(JITCodeLibrary, "_finalize_specific", lambda it: [emitted.append(it.name), emit(it)])
+    (double,) = jitted((importlib.import_module("doubling"),), ("double",))
+    assert double(3.0) == 6.0
+    # The first compilation of a process also makes the code that counts references.
+    assert [name.partition("_")[0] for name in emitted if name != "nrt"] == ["double"]
 
 
 @pytest.fixture(params=["numba is missing", "numba has changed"])

@@ -16,8 +16,8 @@ from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, ToleranceError
 from whatif.models.gpu_collectives import library_time
-from whatif.validation.tables import rows_of
-from whatif.validation.training_steps import BOUNDS, errors_of, kinds, measured_memory, predictions
+from whatif.validation.tables import TABLES, rows_of
+from whatif.validation.training_steps import BOUNDS, errors_of, kinds, measured_memory, predictions, training_steps
 
 HIDDEN, INNER, HEADS, KEYS, LAYERS, TOKENS = 4096, 14336, 32, 8, 32, 4096
 PEAK, SHARE, BANDWIDTH = 989e12, 0.662, 2970e9
@@ -240,6 +240,7 @@ def test_a_power_cap_slows_down_products():
 
 def test_a_mean_error_beyond_its_bound_is_an_error(monkeypatch):
     monkeypatch.setitem(BOUNDS, "dense", 0.03)
+    monkeypatch.setitem(TABLES, "training", lambda: training_steps(rows_of("training_steps.csv")))
     with pytest.raises(ToleranceError, match=r"training: dense: mean error \d\.\d%, bound 3%"):
         whatif.comparisons("training").raise_if_beyond()
 

@@ -1,9 +1,9 @@
 """Loader of kernels: plain functions of modules, compiled by numba on demand, machine code cached on disk.
 
-This is the one module that imports numba. It uses numba's private interfaces in three places: compiling without
-reference counts (`_nrt`), one machine code for all constant arguments (`get_call_template`), and a type whose columns
-are read through a table of addresses (`in_memory`). Where numba is missing or has changed, `CompilerError` is raised
-and callers run the same functions in Python.
+This is the one module that imports numba. It uses numba's private interfaces in four places: compiling without
+reference counts (`_nrt`), machine code of the entries only (`_compiler_of_callees`), one machine code for all constant
+arguments (`get_call_template`), and a type whose columns are read through a table of addresses (`in_memory`). Where
+numba is missing or has changed, `CompilerError` is raised and callers run the same functions in Python.
 """
 
 from __future__ import annotations
@@ -171,6 +171,8 @@ def _jitted(function: FunctionType, entry: bool, borrowing: bool, inlined: bool,
 
     # Only entries are called from Python; wrappers of the others would take most of the compiler's time.
     options: dict[str, Any] = {"nogil": True} if entry else {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    if not entry:
+        options["pipeline_class"] = _compiler_of_callees()
     if borrowing and not entry:
         options["_nrt"] = False
     if inlined:
@@ -182,6 +184,35 @@ def _jitted(function: FunctionType, entry: bool, borrowing: bool, inlined: bool,
     except RuntimeError:  # No folder for the cache exists.
         made = njit(error_model="numpy", **options)(function)
     return made if entry else _without_literals(made)
+
+
+@cache
+def _compiler_of_callees() -> type[Any]:
+    """Compiler of functions that only compiled functions call.
+
+    They are linked into the entries and become machine code there; their own would take half of the compiler's time.
+    """
+    compiler, codegen = import_module("numba.core.compiler"), import_module("numba.core.codegen")
+
+    class Linked(codegen.JITCodeLibrary):  # type: ignore[misc, name-defined]
+        @property
+        def codegen(self) -> Linked:
+            return self
+
+        def set_env(self, *_: Any) -> None:
+            """Nothing: without machine code, the environment has no address."""
+
+        def _optimize_final_module(self) -> None:
+            """Nothing: the entry is optimised as a whole."""
+
+        def _finalize_final_module(self) -> None:
+            self._finalized = True
+
+    class Pipeline(compiler.Compiler):  # type: ignore[misc, name-defined]
+        def __init__(self, typing: Any, target: Any, _: None, *rest: Any) -> None:
+            super().__init__(typing, target, Linked(target.codegen(), "callee"), *rest)
+
+    return Pipeline
 
 
 def _without_literals(made: Callable[..., Any]) -> Callable[..., Any]:
