@@ -70,7 +70,7 @@ def replaced_at_once(places, output, prompt_time, step_time, steps=4000):
 @pytest.mark.parametrize("output", [8, 20, 50, 400])
 def test_prompts_of_one_step_wait_for_each_other(output):
     found = served_terms(input_length=500, output_length=output, largest_batch=128)
-    prompt, step = (float(found[f"serving.{name}_time"]) for name in ("prompt", "decoding"))
+    prompt, step = (float(found[name]) for name in ("serving.prompt_time", "step.decoding_time"))
     first, whole = replaced_at_once(128, output, prompt, step)
     waited = (
         float(found["serving.first_token_time"]) - float(found["first.step_wait"]) - float(found["first.pass_time"])
@@ -90,7 +90,7 @@ def test_requests_in_flight_and_first_tokens_agree_with_a_simulated_engine(share
     offline = served_terms(**SHAPE, largest_batch=64)
     rate = share * float(offline["serving.served_rate"])
     found = served_terms(**SHAPE, largest_batch=64, request_rate=f"{rate} 1/s")
-    times = {n: float(served_terms(**SHAPE, largest_batch=n)["serving.decoding_time"]) for n in (1, 16, 32, 48, 64)}
+    times = {n: float(served_terms(**SHAPE, largest_batch=n)["step.decoding_time"]) for n in (1, 16, 32, 48, 64)}
 
     def step_time(batch):
         return np.interp(batch, list(times), list(times.values()))
@@ -104,10 +104,12 @@ def test_requests_in_flight_and_first_tokens_agree_with_a_simulated_engine(share
     assert_allclose(float(found["serving.first_token_time"]) - alone, first, rtol=0.35)
 
 
-def test_the_largest_rate_is_that_of_as_many_requests_as_fit():
-    most = float(served_terms(**SHAPE, largest_batch=64)["serving.served_rate"])
+@pytest.mark.parametrize("draft_length", [0, 3])
+def test_the_largest_rate_is_that_of_as_many_requests_as_fit(draft_length):
+    shape = SHAPE | {"largest_batch": 64, "draft_length": draft_length}
+    most = float(served_terms(**shape)["serving.served_rate"])
     for share, able in ((0.999, True), (1.001, False)):
-        found = run_whole(served(**SHAPE, largest_batch=64, request_rate=f"{share * most} 1/s"), Grid())
+        found = run_whole(served(**shape, request_rate=f"{share * most} 1/s"), Grid())
         assert np.isfinite(found.columns["token_rate"]) == able
         if able:
             assert_allclose(found.columns["batch"], 64, rtol=0.02)

@@ -70,7 +70,7 @@ def test_prompts_fill_passes_and_a_request_takes_its_share_of_steps():
     phases = [value for name, value in found.items() if name.startswith(("decode_", "prefill_")) and "." not in name]
     assert_allclose(found["iteration.time"], sum(map(float, phases)), rtol=1e-12, atol=0)
     assert_allclose(found["serving.token_rate"], 64 / found["iteration.time"], rtol=1e-12, atol=0)
-    step = float(found["serving.decoding_time"]) + 100 / 64 * float(found["serving.prompt_time"])
+    step = float(found["step.decoding_time"]) + 100 / 64 * float(found["serving.prompt_time"])
     assert_allclose(found["serving.token_time"], step, rtol=1e-12, atol=0)
 
 
@@ -131,18 +131,25 @@ def test_a_draft_multiplies_tokens_and_work():
     assert_allclose(tokens, 1 + 0.8 + 0.8**2 + 0.8**3, rtol=1e-12)
     assert float(step_tokens(np.asarray(3.0), np.asarray(1.0))) == 4
     plain, drafted = served_terms(largest_batch=1), served_terms(largest_batch=1, draft_length=3)
-    assert_allclose(drafted["step_draft"], 3 * 0.05 * drafted["serving.decoding_time"], rtol=1e-12, atol=0)
+    assert_allclose(drafted["step_draft"], 3 * 0.05 * drafted["step.decoding_time"], rtol=1e-12, atol=0)
     faster = float(drafted["serving.token_rate"] / plain["serving.token_rate"])
     # Leviathan et al. 2023, Theorem 3.8: the weights are read once for all proposed tokens.
     assert_allclose(faster, tokens / (1 + 3 * 0.05), rtol=0.03)
+
+
+def test_requests_with_a_draft_are_served_at_their_rate():
+    found = served_terms(request_rate="2 1/s", draft_length=3, acceptance=0.5)
+    assert_allclose(found["serving.served_rate"], 2, rtol=1e-3)
+    step = found["step.decoding_time"] + found["step_draft"]
+    assert_allclose(found["first.step_wait"], step / 2, rtol=1e-12, atol=0)
 
 
 def test_separate_ranks_prefill_while_others_decode():
     shared = served_terms(ranks=4)
     apart = served_terms(ranks=4, prefill="separate", prefill_rank_count=1)
     assert apart["serving.replica_count"] == 3
-    assert_allclose(apart["serving.decoding_time"], shared["serving.decoding_time"], rtol=1e-12, atol=0)
-    decoding = float(apart["serving.decoding_time"]) * 1000 / (3 * float(apart["serving.batch"]))
+    assert_allclose(apart["step.decoding_time"], shared["step.decoding_time"], rtol=1e-12, atol=0)
+    decoding = float(apart["step.decoding_time"]) * 1000 / (3 * float(apart["serving.batch"]))
     assert_allclose(apart["iteration.time"], max(float(apart["serving.prompt_time"]), decoding), rtol=1e-12, atol=0)
     sent = 1000 * 2 * LAYERS * KEYS * 128 * 2
     assert apart["first.cache_transfer.size"] == sent
@@ -195,6 +202,8 @@ def test_a_single_point_says_what_it_lacks():
 def test_a_platform_without_the_precision_is_refused():
     with pytest.raises(InvalidFileError, match=r"states no `matrix_rates\.fp4`"):
         served(precision="nvfp4").program  # noqa: B018
+    with pytest.raises(InvalidFileError, match=r"plan\.cache_precision: .* states no `matrix_rates\.fp8`"):
+        served(platform="dgx_a100", cache_precision="fp8").program  # noqa: B018
 
 
 def test_measured_throughput_is_met_within_the_bounds(compared):

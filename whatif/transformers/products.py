@@ -17,9 +17,9 @@ DRAM: Final = f"{GPU}.dram_bandwidth"
 TENSOR: Final = f"{PLAN}.tensor_size"
 
 
-def check_platform(parts: ModelParts, what: str, precision: ProductPrecision) -> None:
+def check_platform(parts: ModelParts, what: str, **precisions: ProductPrecision) -> None:
     """Raise `InvalidFileError` for a platform without what transformers need, and for what they do not take; require a
-    GPU for each rank."""
+    GPU for each rank. `precisions` are those of the plan, by key."""
     context = parts.context
     wiring, gpu, name = context.wiring, context.scenario.platform.node.gpu, context.scenario.platform.name
     if gpu is None or not context.on_gpus:
@@ -30,11 +30,10 @@ def check_platform(parts: ModelParts, what: str, precision: ProductPrecision) ->
         wiring.problem("application.communication", f"{what} has closed forms and cannot be simulated")
     if parts.model.feed_forward_size is None and not parts.has_experts:
         wiring.problem(f"{MODEL}.feed_forward_size", "missing key, needed by dense blocks")
-    for needed in dict.fromkeys((precision, "bf16")):
-        key = f"matrix_rates.{PRODUCT_PRECISIONS[needed]}"
-        if f"{GPU}.{key}" not in wiring.parameters:
-            device = "" if gpu is None else gpu.name
-            wiring.problem("application.plan.precision", f"{device} states no `{key}`, which {needed} needs")
+    for key, needed in dict.fromkeys([*precisions.items(), ("precision", "bf16")]):
+        rate = f"matrix_rates.{PRODUCT_PRECISIONS[needed]}"
+        if f"{GPU}.{rate}" not in wiring.parameters:
+            wiring.problem(f"{PLAN}.{key}", f"{gpu.name} states no `{rate}`, which {needed} needs")
     wiring.raise_problems()
     alone: dict[str, Reference] = {"needed_count": context.ranks_on_gpu, "available_count": ONCE}
     reason = f"ranks of {what} share no GPU (application.ranks_per_gpu, application.ranks_per_node)"

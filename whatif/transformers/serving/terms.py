@@ -28,7 +28,8 @@ FLYING: Final = "serving.flying_count"
 LARGEST_RATE: Final = "serving.largest_rate"
 CACHE: Final = "serving.cache_size"
 BUSY: Final = "serving.busy_time"
-DECODING: Final = "serving.decoding_time"
+DECODING: Final = "step.decoding_time"
+STEP: Final = "step.step_time"
 PROMPT: Final = "serving.prompt_time"
 FIRST_PASS: Final = "first.pass_time"  # noqa: S105 - the name of a term
 STEP_PROMPTS: Final = "first.step_prompts_wait"
@@ -40,7 +41,7 @@ RATE: Final = f"{PLAN}.request_rate"
 def wire_serving(context: Context) -> list[PhaseTerm]:
     """Phases of one request, as all replicas share them: its steps of decoding and its prompt, with their terms."""
     parts = ServingParts(context)
-    check_platform(parts, "serving", parts.plan.precision)
+    check_platform(parts, "serving", precision=parts.plan.precision, cache_precision=parts.plan.cache_precision)
     if f"{GPU}.memory_size" not in context.wiring.parameters:
         context.wiring.refuse(f"{GPU}.memory_size", "missing key, needed for the key-value cache")
     parts.constraints()
@@ -80,14 +81,22 @@ def _decoding(parts: ServingParts, name: str, batch: Reference) -> Phases:
     return [*_phases(part, part.cached_attention(batch)), ({f"{name}_requests": requests}, "overhead")]
 
 
+def _step(parts: ServingParts, name: str, batch: Reference) -> Phases:
+    """Phases of a step with requests in flight: decoding, and the draft that proposes its tokens."""
+    decoding = _decoding(parts, name, batch)
+    draft = parts.add(f"{name}_draft", serving.draft_time,
+                      decoding_time=_summed(parts, f"{name}.decoding_time", decoding),
+                      **parameters_in(PLAN, "draft_length", "draft_fraction"))  # fmt: skip
+    return [*decoding, ({f"{name}_draft": draft}, "kernel")]
+
+
 def _decode(parts: ServingParts, batch: str) -> Phases:
     """Phases of the steps of decoding of one request; the requests in flight share each."""
-    step = _decoding(parts, "step", batch)
-    draft = parameters_in(PLAN, "draft_length", "draft_fraction")
-    time = parts.add("step_draft", serving.draft_time, decoding_time=_summed(parts, DECODING, step), **draft)
+    step = _step(parts, "step", batch)
+    _summed(parts, STEP, step)
     share = parts.add("serving.step_share", serving.step_share, batch=batch, step_tokens=parts.gained,
                       replica_count=parts.replicas, output_length=f"{PLAN}.output_length")  # fmt: skip
-    return _of_request(parts, [*step, ({"step_draft": time}, "kernel")], "step", "decode", share)
+    return _of_request(parts, step, "step", "decode", share)
 
 
 def _of_request(parts: ServingParts, phases: Phases, name: str, request: str, share: Reference) -> Phases:
@@ -167,7 +176,7 @@ def _flying(parts: ServingParts, prompt: Reference) -> str:
 
 
 def _step_time(parts: ServingParts, name: str, batch: Reference) -> str:
-    return _summed(parts, f"{name}.step_time", _decoding(parts, name, batch))
+    return _summed(parts, f"{name}.step_time", _step(parts, name, batch))
 
 
 def _requests(parts: ServingParts) -> dict[str, Reference]:
@@ -224,7 +233,7 @@ def first_token(parts: ServingParts) -> str:
     if parts.separate:
         times.append(_cache_transfer(parts))
     else:
-        times.append(parts.add("first.step_wait", steps.counted_time, once_time=DECODING, pass_count=number(0.5)))
+        times.append(parts.add("first.step_wait", steps.counted_time, once_time=STEP, pass_count=number(0.5)))
     if parts.plan.request_rate is not None:
         times += _queues(parts)
     elif not parts.separate:

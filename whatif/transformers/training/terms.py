@@ -22,7 +22,7 @@ def wire_training(context: Context) -> list[PhaseTerm]:
     """Phases of a training step, with their terms wired: one after the other, as far as nothing hides them."""
     parts = Parts(context)
     computation = Computation(parts)
-    check_platform(parts, "training", parts.plan.precision)
+    check_platform(parts, "training", precision=parts.plan.precision)
     _check_host(parts)
     parts.constraints()
     wire_memory(parts)
