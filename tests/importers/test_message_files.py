@@ -239,6 +239,14 @@ def test_a_log_without_its_size_in_the_name_is_refused():
         parse_ping_pong_log(text, "runs/log.out")
 
 
+def test_a_cut_row_of_a_ping_pong_log_is_left_out():
+    text = (DATA / "blue_waters" / "ppn2_max_rate1.txt").read_text()
+    cut = text.index("\n2\t") + 5
+    table = parse_ping_pong_log(text[:cut])
+    assert set(values(table, "message_size")) == {4.0}
+    assert "<text>:5: a last row without a line end" in table.notes["warnings"]
+
+
 def test_blue_waters_logs_count_integers_and_round_trips():
     table = read_ping_pong_log(DATA / "blue_waters" / "ppn2_max_rate1.txt")
     rows = list(zip(*(values(table, name) for name in ("message_size", "pair_count", "time")), strict=True))

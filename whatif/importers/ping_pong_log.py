@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from whatif.importers.numbers import number_of, valid_measurements
-from whatif.importers.text import read_text, refuse
+from whatif.importers.text import CUT_OFF, read_as_it_ends, refuse, whole_lines
 from whatif.schema.toml import shown_path
 from whatif.table import Table
 
@@ -44,7 +44,7 @@ def parse_ping_pong_log(text: str, file: str = "<text>") -> Table:
 
 def read_ping_pong_log(path: Path) -> Table:
     """Measurements of a file of at most 64 MiB; see `parse_ping_pong_log`."""
-    return parse_ping_pong_log(read_text(path), shown_path(path))
+    return parse_ping_pong_log(read_as_it_ends(path), shown_path(path))
 
 
 def _mpitest(text: str, file: str) -> Table:
@@ -66,7 +66,8 @@ def _nodecomm(text: str, file: str) -> Table:
     ranks: dict[str, list[str]] = {}
     cells: list[tuple[float, float, int, int]] = []
     partners: list[str] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    whole, rest = whole_lines(text)
+    for number, line in enumerate(whole.splitlines(), 1):
         if match := _RANKS.match(line):
             ranks[match[1]] = match[2].replace(",", " ").split()
             partners += ranks["partner"][:1] if match[1] == "partner" else []
@@ -76,6 +77,7 @@ def _nodecomm(text: str, file: str) -> Table:
         (np.array(column, dtype=float) for column in zip(*cells, strict=True)) if cells else (np.empty((4, 0)))
     )
     warnings = [_several(file, partners)] if len(partners) > 1 else []
+    warnings += [f"{file}:{text.count(chr(10)) + 1}: {CUT_OFF}"] if rest.strip() else []
     columns = _ping_pongs(size * INTEGER_SIZE, time / 2, pairs)
     return valid_measurements(columns, lines, {"tool": "nodecomm", "file": file}, warnings)
 
