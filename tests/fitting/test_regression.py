@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import warnings
 from dataclasses import replace
 from itertools import pairwise
 
@@ -397,6 +398,15 @@ def test_search_never_predicts_a_negative_time(step, tmp_path, whatif_main):
         assert err.splitlines()[0] == alone.splitlines()[0]
         assert float(found["fit [s]"]) > 0
         assert float(found["lower [s]"]) >= 0
+
+
+def test_an_exact_fit_is_no_reason_for_a_warning_of_the_statistics_package(tmp_path, whatif_main):
+    path = tmp_path / "runs.csv"
+    path.write_text("nodes,time [s]\n" + "".join(f"{p},{4 + 96 / p}\n" for p in (1, 2, 4, 8)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _, _, err = whatif_main("fit", "regression", str(path), "--formula", "time ~ I(1/nodes)")
+    assert "F inf, p 0" in err
 
 
 def test_search_counts_repetitions_as_the_regression_does(tmp_path, whatif_main):

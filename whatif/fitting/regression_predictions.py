@@ -12,7 +12,7 @@ from whatif.fitting.least_squares import Predicted, RunsFit
 from whatif.fitting.regression_tables import coverage, validation_table
 from whatif.models.quantities import FloatArray
 from whatif.table import Column, Table
-from whatif.units import ONE, UnitError, parse_quantity
+from whatif.units import ONE, UnitError, counted, parse_quantity
 from whatif.vocabulary import IntervalKind
 
 Remarked = tuple[Table, list[str]]
@@ -89,7 +89,8 @@ def _predicted(
         point = ", ".join(f"{name} = {values[at]:g}" for name, values in columns.items())
         raise UsageError(f"{point}: too far beyond the runs: the model is below 0 there, unlike all runs")
     remedy = f"`--formula 'log({fit.formula.response}) ~ ..'` gives none"
-    remark = f"note: {count} intervals reach below 0, unlike all runs{' (cut at 0)' if searched else ''}: {remedy}"
+    intervals = f"{counted(count, 'interval')} with values below 0, unlike all runs"
+    remark = f"note: {intervals}{' (cut at 0)' if searched else ''}: {remedy}"
     return replace(found, lower=np.maximum(found.lower, 0.0)) if searched else found, [remark]
 
 

@@ -49,9 +49,12 @@ def summary(fit: RunsFit) -> str:
     results = fit.results
     unit = f" {fit.unit}" if fit.unit and fit.formula.link == "identity" else ""
     scatter = f"residual standard error {fit.residual_standard_error:.4g}{unit} on {fit.freedom} degrees of freedom"
-    whole = (
-        f"F {results.fvalue:.4g}, p {results.f_pvalue:.2g}" if results.df_model > 0 else "no terms but the intercept"
-    )
+    with np.errstate(divide="ignore"):  # F of an exact fit is infinite
+        whole = (
+            f"F {results.fvalue:.4g}, p {results.f_pvalue:.2g}"
+            if results.df_model > 0
+            else "no terms but the intercept"
+        )
     return f"{scatter}; R² {results.rsquared:.4f}, adjusted {results.rsquared_adj:.4f}; {whole}"
 
 
