@@ -175,6 +175,13 @@ def test_a_gpu_measured_by_two_tools_is_written_as_one(whatif_main):
     assert after.name == before.name
 
 
+def test_stated_rates_of_a_gpu_need_no_points(whatif_main):
+    gpu = DATA / "gpuroofperf" / "gpu_params" / "tesla_v100.csv"
+    code, out, _ = whatif_main("fit", "gpu", gpu, "--format", "csv")
+    assert (code, out.splitlines()[1].split(",")[:2]) == (0, ["node.gpu.peak_single_rate", "13083722500000.0"])
+    assert whatif_main("fit", "gpu", gpu, "--points")[0] == 0
+
+
 def test_copies_are_fitted_against_the_link_of_the_platform(whatif_main):
     code, out, err = whatif_main(
         "fit", "transfer", COPIES, "--machine", "Titan", "--extends", "titan", "-o", "ours.toml"

@@ -93,21 +93,13 @@ def limits_in_words(fit: NetworkFit) -> list[str]:
 
 def gpu_points(fit: GpuFit) -> Table:
     """Every point: what was varied, measured and fitted rate or bandwidth in base units, and the relative residual."""
-    points = fit.points
-    x, measured, fitted = (
-        np.concatenate([getattr(item, name) for item in points]) for name in ("x", "measured", "fitted")
-    )
-    return Table(
-        {
-            "series": text_column([item.name for item in points for _ in item.x]),
-            "variable": text_column([item.variable for item in points for _ in item.x]),
-            "x": Column(x, ONE),
-            "measured": Column(measured, ONE),
-            "fitted": Column(fitted, ONE),
-            "unit": text_column([_UNITS[item.variable] for item in points for _ in item.x]),
-            "residual": Column(fitted / measured - 1, ONE),
-        }
-    )
+    rows = [
+        (points.name, points.variable, x, measured, fitted, _UNITS[points.variable], fitted / measured - 1)
+        for points in fit.points
+        for x, measured, fitted in zip(points.x, points.measured, points.fitted, strict=True)
+    ]
+    numbers = dict.fromkeys(("x", "measured", "fitted"), ONE)
+    return Table.of_rows({"series": None, "variable": None, **numbers, "unit": None, "residual": ONE}, rows)
 
 
 def host_points(fit: HostFit) -> Table:
