@@ -10,6 +10,7 @@ import whatif
 from tests.transformers.steps_at_hand import served, step
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.transformers.plan_search import search_plans
+from whatif.transformers.serving.plan_space import candidates as served_candidates
 from whatif.transformers.training.plan_space import CHOICES, SIZES, candidates
 
 
@@ -132,6 +133,12 @@ def test_plans_of_serving_equal_their_own_runs_and_differ():
     front = np.flatnonzero(found.plans["pareto"] == "yes")
     assert (np.diff(found.plans["request_time"][front]) < 0).all()
     assert set(found.plans["expert_size"]) >= {1.0, 4.0}
+
+
+def test_experts_may_be_spread_over_all_ranks_that_decode():
+    """24 ranks, of which 8 prefill: 16 divides those that decode, but not all ranks."""
+    scenario = served("qwen3-30b-a3b", ranks=24, prefill="separate", prefill_rank_count=8)
+    assert set(served_candidates(scenario, ())["expert_size"]) == {1.0, 2.0, 4.0, 8.0, 16.0}
 
 
 def test_the_worth_of_a_change_is_that_of_a_search_with_it():

@@ -20,6 +20,8 @@ WEIGHT_SIZES: Final = {"bf16": 2.0, "fp8": 1.0, "mxfp8": 1.03125, "nvfp4": 0.562
 """Bytes of a weight; mxfp8 has a scale for 32 elements, nvfp4 one for 16."""
 CACHE_SIZES: Final = {"bf16": 2.0, "fp8": 1.0}
 MEMORY: Final = "serving.memory_size"
+DECODING_RANKS: Final = "serving.decoding_ranks"
+"""Ranks that decode, where others prefill."""
 _RANKS: Final = f"{PLAN}.prefill_rank_count"
 
 
@@ -68,7 +70,7 @@ class ServingParts(ModelParts):
         """Ranks that decode."""
         if not self.separate:
             return self.context.rank_count
-        return self.add("serving.decoding_ranks", steps.difference, first_count=self.context.rank_count,
+        return self.add(DECODING_RANKS, steps.difference, first_count=self.context.rank_count,
                         second_count=_RANKS)  # fmt: skip
 
     @property

@@ -13,6 +13,7 @@ from whatif.models.quantities import FloatArray
 from whatif.transformers.model_parts import MODEL, PLAN
 from whatif.transformers.plan_space import PlanSpace, allowed, divisors, powers
 from whatif.transformers.serving.application import ServingApplication
+from whatif.transformers.serving.parts import DECODING_RANKS
 from whatif.units import BYTE, ONE, PER_SECOND, SECOND
 
 SIZES: Final = ("tensor_size", "pipeline_size", "expert_size", "largest_batch")
@@ -20,12 +21,12 @@ SIZES: Final = ("tensor_size", "pipeline_size", "expert_size", "largest_batch")
 
 
 def candidates(scenario: Scenario, keep: Sequence[str]) -> dict[str, FloatArray]:
-    """Sizes of all plans that divide the ranks, the heads and the experts."""
+    """Sizes of all plans that divide the ranks that decode, the heads and the experts."""
     values = evaluate(scenario.program).values
+    decoding = DECODING_RANKS if DECODING_RANKS in values else "application.rank_count"
     ranks, heads, layers, experts = (
-        int(values[path]) for path in ("application.rank_count", f"{MODEL}.head_count", f"{MODEL}.layer_count",
-                                       f"{MODEL}.expert_count")
-    )  # fmt: skip
+        int(values[path]) for path in (decoding, f"{MODEL}.head_count", f"{MODEL}.layer_count", f"{MODEL}.expert_count")
+    )
     application = cast("ServingApplication", scenario.program.loaded.scenario.application)
     stated = {key: int(values[f"{PLAN}.{key}"]) for key in SIZES if key in keep}
     most = int(values[f"{PLAN}.largest_batch"])
