@@ -55,7 +55,7 @@ def _phase(name: str, row: Mapping[str, Any]) -> str:
     count = row["profiled_launch_count"]
     time = "" if row["reference_time"] is None else f", {format_quantity(row['reference_time'], SECOND)} measured"
     lines = [
-        f"\n# {one_line(row['kernel'])}: {count:g} launches profiled{time} per {row['metrics_per']}",
+        f"\n# {one_line(row['kernel'])}: {count:g} launch{'es' * (count != 1)} profiled{time} per {row['metrics_per']}",
         f"[application.phases.{name}]",
         'kind = "kernel"',
         f'model = "{"roofline_l2" if _needs_l2(row) else "roofline"}"',
