@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from whatif.core.accuracy_cards import CALIBRATED, CARDS, ITERATION, LIBRARY
+from whatif.core.accuracy_cards import CALIBRATED, CARDS, ITERATION, LIBRARY, LIBRARY_IN_DOMAIN
 from whatif.core.scenario import Scenario
 from whatif.files.calibration_file import accuracy_entries
 from whatif.models.quantities import FloatArray
@@ -51,7 +51,9 @@ def cards() -> dict[str, dict[str, AccuracyCard]]:
             chosen = {f"application.phases.{phase}.model": model for phase in phases}
             groups += _groups(name, chosen, "communication")
         found["communication"][model] = pooled_card(groups)
-    found["communication"][LIBRARY] = pooled_card(list(datasheet_groups(rows_of("gpu_collectives.csv"))))
+    for model, in_domain in ((LIBRARY, False), (LIBRARY_IN_DOMAIN, True)):
+        groups = datasheet_groups(rows_of("gpu_collectives.csv"), in_domain=in_domain)
+        found["communication"][model] = pooled_card(list(groups))
     for category, models in found.items():
         models[CALIBRATED] = pooled_card([group for name in SCENARIOS for group in _held_out(name, category)])
     return found | {

@@ -8,7 +8,8 @@ import tomli
 
 import whatif
 from tests.accuracy_cards import SCENARIOS, text
-from whatif.core.accuracy_cards import CARDS, card_of, model_cards
+from tests.paths import ROOT
+from whatif.core.accuracy_cards import CARDS, card_of, domain_card, model_cards
 from whatif.core.model_error import uncertain_time, with_model_errors
 from whatif.core.uncertainty import Sampling, result_samples, shared_keys
 from whatif.studies.measured_runs import measured_runs
@@ -88,8 +89,27 @@ def test_collectives_of_a_library_from_data_sheets_have_a_card(platform, model, 
     phase = {"kind": "collective", "algorithm": "ring", "model": model, "message_size": "1 MiB"}
     application = {"name": "one", "rank_count": 8, "iteration_count": 1, "phases": {"sum": phase}}
     program = whatif.Scenario.of(application=application, platform=platform).program
-    expected = model_cards()["communication", "nccl"] if known else None
-    assert card_of(program, program.phases[0]) == expected
+    several, one = (model_cards()["communication", name] if known else None for name in ("nccl", "nccl_in_domain"))
+    assert card_of(program, program.phases[0]) == several
+    assert domain_card(program, program.phases[0]) == one
+
+
+def test_a_collective_has_the_error_of_one_link_domain_or_of_several_at_each_point():
+    """1 GiB on the GPUs of one and of two DGX H100."""
+    phase = {"kind": "collective", "algorithm": "best", "model": "nccl", "message_size": "1 GiB"}
+    application = {"name": "one", "rank_count": 8, "iteration_count": 1, "phases": {"sum": phase}}
+    scenario = whatif.Scenario.of(application=application, platform="dgx_h100")
+    swept = whatif.sweep(scenario, {"application.rank_count": [8, 16]}, samples=4096)
+    bands = np.array(swept.bands.values["total_time"])
+    for at, model in enumerate(("nccl_in_domain", "nccl")):
+        card = model_cards()["communication", model]
+        factors = card.ratio * card.scatter ** np.array([-1.645, 0, 1.645])
+        np.testing.assert_allclose(bands[:, at], factors * swept["total_time"][at], rtol=0.02, atol=0)
+    alone = whatif.run(scenario, samples=4096).bands.values["total_time"]
+    np.testing.assert_allclose(bands[:, 0], alone, rtol=1e-12, atol=0)
+    page = (ROOT / "docs" / "collectives.md").read_text(encoding="utf-8")
+    words = f"({1e3 * swept['total_time'][0]:.1f} ms; 3.9 to 5.1 ms measured) has a band of"
+    assert f"{words} {1e3 * alone[0]:.1f} to {1e3 * alone[2]:.1f} ms" in page
 
 
 def test_ratio_of_platforms_is_more_certain_than_their_times():

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import tomli
 
-from whatif.core.term import PhaseTerm, Program
+from whatif.core.term import PhaseTerm, Program, Term
 from whatif.models.gpu_collectives import library_time
 from whatif.schema.accuracy import AccuracyCard
 from whatif.schema.load import platform_names
@@ -27,6 +27,8 @@ _KINDS: Final = {"measured_kernel": "measured_kernel", "gemm": "gemm"}
 _COLLECTIVE: Final = "collective"
 LIBRARY: Final = "nccl"
 """Model of collectives of a library of GPUs from data sheets: neither fitted nor from a table of times."""
+LIBRARY_IN_DOMAIN: Final = "nccl_in_domain"
+"""The same model, of ranks in one link domain."""
 _FITTED: Final = ("regression", "structured_grid")
 """Kinds of phases that are models of runs."""
 _ALIKE: Final = {"roofline_l2": "roofline"}
@@ -51,9 +53,14 @@ def _stated_model(program: Program, phase: PhaseTerm) -> str:
     stated = program.loaded.scenario.application.phases.get(phase.phase)
     kind, model = getattr(stated, "kind", ""), str(getattr(stated, "model", ""))
     if kind == _COLLECTIVE:
-        once = program.terms.get(f"{phase.phase}.operation_time")
-        return LIBRARY if once is not None and once.function is library_time else kind
+        return LIBRARY if library_operation(program, phase) is not None else kind
     return _KINDS.get(kind, _ALIKE.get(model, model))
+
+
+def library_operation(program: Program, phase: PhaseTerm) -> Term | None:
+    """One operation of a library of GPUs from data sheets; None for another phase."""
+    once = program.terms.get(f"{phase.phase}.operation_time")
+    return once if once is not None and once.function is library_time else None
 
 
 def own_card(program: Program, category: str) -> AccuracyCard | None:
@@ -81,6 +88,12 @@ def card_of(program: Program, phase: PhaseTerm) -> AccuracyCard | None:
         return known
     model = model_cards().get((phase.category, _stated_model(program, phase)))
     return own if model is None or _is_from_here(own, program) else _elsewhere(own, model)
+
+
+def domain_card(program: Program, phase: PhaseTerm) -> AccuracyCard | None:
+    """Card of a phase with its ranks in one link domain; None if `card_of` holds for all ranks."""
+    is_library = own_card(program, phase.category) is None and model_of(program, phase) == LIBRARY
+    return model_cards()[phase.category, LIBRARY_IN_DOMAIN] if is_library else None
 
 
 def _is_from_here(card: AccuracyCard, program: Program) -> bool:

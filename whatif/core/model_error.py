@@ -7,12 +7,14 @@ of two platforms is more certain than each of their times.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import numpy as np
 
-from whatif.core.accuracy_cards import ITERATION, card_of, whole_card
+from whatif.core.accuracy_cards import ITERATION, card_of, domain_card, library_operation, whole_card
 from whatif.core.term import PhaseTerm, Program, Term
 from whatif.models.quantities import Count, Seconds, model
 from whatif.schema.accuracy import AccuracyCard
@@ -39,29 +41,53 @@ def uncertain_time(
     return np.asarray(time * ratio * np.exp(np.log(scatter) * deviate))
 
 
+@model("T = T_d where P ≤ g, else T_n", "definition: one link domain of g ranks")
+def time_by_domain(inside_time: Seconds, across_time: Seconds, rank_count: Count, domain_rank_count: Count) -> Seconds:
+    """Time of a collective of P ranks: T_d in one link domain, T_n across several. Elementwise."""
+    return np.where(rank_count <= domain_rank_count, inside_time, across_time)
+
+
 def with_model_errors(program: Program) -> Program:
     """Program whose phases have the errors of their models, with the deviates as uncertain parameters."""
-    cards = {phase.term: found for phase in program.phases if (found := _card(program, phase)) is not None}
-    if not cards:
-        return program
+    phases = {phase.term: phase for phase in program.phases}
     terms: dict[str, Term] = {}
-    parameters = dict(program.parameters)
     for name, term in program.terms.items():
-        if name not in cards:
-            terms[name] = term
-            continue
-        category, card = cards[name]
-        # Under the name of the phase's term, so that all that depends on it has the error.
-        exact = f"{name}.exact"
-        terms[exact] = replace(term, name=exact)
-        inputs = {"time": exact}
-        for argument, owner in (("shared_deviate", ""), ("own_deviate", "platform.")):
-            path = f"{owner}{_TABLE}.{category}"
-            inputs[argument] = path
-            parameters[path] = _deviate(path)
-        options = {name: getattr(card, name) for name in ("ratio", "scatter", "shared_fraction")}
-        terms[name] = Term(name, uncertain_time, inputs, SECOND, options=options)
-    return replace(program, terms=terms, parameters=parameters)
+        found = _with_error(program, phases[name]) if name in phases else [term]
+        terms |= {item.name: item for item in found}
+    uncertain = (term for term in terms.values() if term.function is uncertain_time)
+    deviates = {path: _deviate(path) for term in uncertain for path in _paths_of_deviates(term)}
+    return replace(program, terms=terms, parameters={**program.parameters, **deviates})
+
+
+def _with_error(program: Program, phase: PhaseTerm) -> Iterator[Term]:
+    """Time of a phase with the error of its model, after the terms that it needs."""
+    exact, found = program.terms[phase.term], _card(program, phase)
+    if found is None:
+        yield exact
+        return
+    category, card = found
+    # The last one has the name of the phase's term, so that all that depends on it has the error.
+    yield replace(exact, name=f"{phase.term}.exact")
+    uncertain = partial(_uncertain, f"{phase.term}.exact", category)
+    inside, operation = domain_card(program, phase), library_operation(program, phase)
+    if inside is None or operation is None:
+        yield uncertain(card, phase.term)
+        return
+    names = {"inside_time": f"{phase.term}.in_domain", "across_time": f"{phase.term}.across_domains"}
+    yield uncertain(inside, names["inside_time"])
+    yield uncertain(card, names["across_time"])
+    counts = {name: operation.inputs[name] for name in ("rank_count", "domain_rank_count")}
+    yield Term(phase.term, time_by_domain, {**names, **counts}, SECOND)
+
+
+def _uncertain(exact: str, category: str, card: AccuracyCard, name: str) -> Term:
+    inputs = {"time": exact, "shared_deviate": f"{_TABLE}.{category}", "own_deviate": f"platform.{_TABLE}.{category}"}
+    options = {key: getattr(card, key) for key in ("ratio", "scatter", "shared_fraction")}
+    return Term(name, uncertain_time, inputs, SECOND, options=options)
+
+
+def _paths_of_deviates(term: Term) -> Iterator[str]:
+    return (str(path) for argument, path in term.inputs.items() if argument != "time")
 
 
 def _card(program: Program, phase: PhaseTerm) -> tuple[str, AccuracyCard] | None:

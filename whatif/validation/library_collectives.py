@@ -79,12 +79,15 @@ def points_by_machine(rows: Rows) -> dict[str, CollectivePoints]:
     return {machine: _points(rows, machine) for machine in dict.fromkeys(row["machine"] for row in rows)}
 
 
-def datasheet_groups(rows: Rows) -> Iterator[RunGroup]:
-    """Measured over predicted times of each operation of each machine, from data sheets."""
+def datasheet_groups(rows: Rows, *, in_domain: bool) -> Iterator[RunGroup]:
+    """Measured over predicted times of each operation of each machine, from data sheets, in one link domain or across
+    several."""
     for machine, points in points_by_machine(rows).items():
-        ratios = points.times / sheet_of(machine).time(points)
-        for operation in dict.fromkeys(points.operations.tolist()):
-            yield RunGroup(operation, machine, ratios[points.operations == operation])
+        sheet = sheet_of(machine)
+        ratios = points.times / sheet.time(points)
+        chosen = (points.ranks <= sheet.domain_rank_count) == in_domain
+        for operation in dict.fromkeys(points.operations[chosen].tolist()):
+            yield RunGroup(operation, machine, ratios[chosen & (points.operations == operation)])
 
 
 def _points(rows: Rows, machine: str) -> CollectivePoints:
