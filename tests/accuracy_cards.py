@@ -19,6 +19,7 @@ from whatif.studies.run_accuracy import RunGroup, category_ratios, pooled_card, 
 from whatif.validation import serving_runs, training_steps
 from whatif.validation.library_collectives import datasheet_groups
 from whatif.validation.matrix_products import measured_ratios
+from whatif.validation.measured_kinds import Rows
 from whatif.validation.tables import rows_of
 from whatif.vocabulary import HALO_MODELS
 
@@ -51,15 +52,19 @@ def cards() -> dict[str, dict[str, AccuracyCard]]:
             chosen = {f"application.phases.{phase}.model": model for phase in phases}
             groups += _groups(name, chosen, "communication")
         found["communication"][model] = pooled_card(groups)
-    for model, in_domain in ((LIBRARY, False), (LIBRARY_IN_DOMAIN, True)):
-        groups = datasheet_groups(rows_of("gpu_collectives.csv"), in_domain=in_domain)
-        found["communication"][model] = pooled_card(list(groups))
+    found["communication"] |= _cards_of_libraries(rows_of("gpu_collectives.csv"))
     for category, models in found.items():
         models[CALIBRATED] = pooled_card([group for name in SCENARIOS for group in _held_out(name, category)])
     return found | {
         ITERATION: dict(_cards_of_transformers()),
         "first_token_time": {"serving_dense": _card_of_first_tokens()},
     }
+
+
+def _cards_of_libraries(rows: Rows) -> dict[str, AccuracyCard]:
+    groups = {model: datasheet_groups(rows, transport=transport) for transport, model in LIBRARY.items()}
+    groups[LIBRARY_IN_DOMAIN] = datasheet_groups(rows, in_domain=True)
+    return {model: pooled_card(list(its)) for model, its in groups.items()}
 
 
 def _cards_of_transformers() -> Iterator[tuple[str, AccuracyCard]]:

@@ -80,18 +80,27 @@ def test_phases_have_the_errors_of_their_cards_and_sums_follow():
 
 
 @pytest.mark.parametrize(("platform", "model", "known"), [
-    ("dgx_h100", "nccl", True),
+    ("dgx_h100", "nccl", "nccl_verbs"),
+    ("perlmutter", "nccl", "nccl_libfabric"),
     # Its parameters are fitted.
-    ("polaris", "nccl", False),
-    ("dgx_h100", "postal", False),
+    ("polaris", "nccl", None),
+    ("dgx_h100", "postal", None),
 ])  # fmt: skip
 def test_collectives_of_a_library_from_data_sheets_have_a_card(platform, model, known):
     phase = {"kind": "collective", "algorithm": "ring", "model": model, "message_size": "1 MiB"}
     application = {"name": "one", "rank_count": 8, "iteration_count": 1, "phases": {"sum": phase}}
     program = whatif.Scenario.of(application=application, platform=platform).program
-    several, one = (model_cards()["communication", name] if known else None for name in ("nccl", "nccl_in_domain"))
+    several, one = (model_cards()["communication", name] if known else None for name in (known, "nccl_in_domain"))
     assert card_of(program, program.phases[0]) == several
     assert domain_card(program, program.phases[0]) == one
+
+
+def test_a_network_without_a_stated_interface_has_the_card_of_all():
+    phase = {"kind": "collective", "algorithm": "ring", "model": "nccl", "message_size": "1 MiB"}
+    application = {"name": "one", "rank_count": 16, "iteration_count": 1, "phases": {"sum": phase}}
+    scenario = whatif.Scenario.of(application=application, platform="dgx_h100")
+    program = scenario.changed({"platform.network.inter_node.library_transport": "none"}).program
+    assert card_of(program, program.phases[0]) == model_cards()["communication", "nccl"]
 
 
 def test_a_collective_has_the_error_of_one_link_domain_or_of_several_at_each_point():
@@ -101,7 +110,7 @@ def test_a_collective_has_the_error_of_one_link_domain_or_of_several_at_each_poi
     scenario = whatif.Scenario.of(application=application, platform="dgx_h100")
     swept = whatif.sweep(scenario, {"application.rank_count": [8, 16]}, samples=4096)
     bands = np.array(swept.bands.values["total_time"])
-    for at, model in enumerate(("nccl_in_domain", "nccl")):
+    for at, model in enumerate(("nccl_in_domain", "nccl_verbs")):
         card = model_cards()["communication", model]
         factors = card.ratio * card.scatter ** np.array([-1.645, 0, 1.645])
         np.testing.assert_allclose(bands[:, at], factors * swept["total_time"][at], rtol=0.02, atol=0)

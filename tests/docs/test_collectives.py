@@ -13,14 +13,12 @@ from tests.paths import ROOT
 from whatif.core.accuracy_cards import model_cards
 from whatif.fitting.collective_steps import relative_errors
 from whatif.studies.run_accuracy import pooled_card
-from whatif.validation.library_collectives import datasheet_groups, points_by_machine, sheet_of
+from whatif.validation.library_collectives import datasheet_groups, points_by_machine, sheet_of, transport_of
 from whatif.validation.tables import rows_of
 
 PATH = ROOT / "docs" / "collectives.md"
 PAGE = PATH.read_text(encoding="utf-8")
 NODES = ("Azure ND A100 v4", "Azure ND H200 v5", "H200, NVLS off", "H200")
-SLOW = ("Polaris", "Alps", "AWS p4de", "AWS p5")
-"""Machines with Slingshot or EFA."""
 RING, MEASURED = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 
 
@@ -60,8 +58,9 @@ def test_series_within_the_bar_are_counted(slow):
     """Times that are too short and times that are too long do not cancel."""
     line = re.search(r"\| Slingshot, EFA(.*)" if slow else r"\| one domain, InfiniBand, RoCE(.*)", PAGE)[1]
     stated, found = [float(text) for text in re.findall(r"[\d.]+", line)], []
+    transport = "libfabric" if slow else "verbs"
     for large in (True, False):
-        factors = [factor for machine, factor in series_factors(large) if (machine in SLOW) == slow]
+        factors = [factor for machine, factor in series_factors(large) if transport_of(machine) == transport]
         found += [sum(factor <= 1.5 for factor in factors), len(factors), max(factors)]
     assert stated == pytest.approx(found, rel=0.01)
 
@@ -128,21 +127,17 @@ def contained(machine, groups):
     return float(np.mean(np.abs(distances) <= 1.645 * np.log(card.scatter)))
 
 
-def shares_contained(*, in_domain):
-    """Share of the times of each machine in bands with the card of the others, in one link domain or across several."""
-    groups = list(datasheet_groups(rows_of("gpu_collectives.csv"), in_domain=in_domain))
+def shares_contained(**chosen):
+    """Share of the times of each machine in bands with the card of the others."""
+    groups = list(datasheet_groups(rows_of("gpu_collectives.csv"), **chosen))
     return {machine: contained(machine, groups) for machine in dict.fromkeys(group.platform for group in groups)}
 
 
 def test_bands_contain_the_shares_of_the_page_of_machines_held_out():
-    cards, page = model_cards(), " ".join(PAGE.split())
-    inside, across = cards["communication", "nccl_in_domain"], cards["communication", "nccl"]
-    assert f"{inside.ratio:.2f} times the predicted ones with a scatter of a factor of {inside.scatter:.2f}" in page
-    assert f"across several {across.ratio:.2f} times with {across.scatter:.1f}" in page
-    inside, across = shares_contained(in_domain=True), shares_contained(in_domain=False)
-    for shares, words in ((inside, "in one domain"), (across, "across several")):
-        mean = 100 * np.mean(list(shares.values()))
-        assert f"{mean:.0f} % of the times of a machine {words} (the mean of {len(shares)})" in page
-    assert f"{100 * across['Polaris']:.0f} % of those of Polaris" in page
-    low = f"{100 * inside['Azure ND A100 v4']:.0f} % of those of Azure's A100"
-    assert low in page
+    rows = {"nccl_in_domain": {"in_domain": True}, "nccl_verbs": {"transport": "verbs"}}
+    rows |= {"nccl_libfabric": {"transport": "libfabric"}, "nccl": {}}
+    for model, chosen in rows.items():
+        card, shares = model_cards()["communication", model], shares_contained(**chosen)
+        numbers = f"{card.ratio:.2f} | {card.scatter:.2f} | {100 * np.mean(list(shares.values())):.0f} %"
+        least = min(shares, key=shares.get)
+        assert f"| {len(shares)} | {card.run_count} | {numbers} | {least}, {100 * shares[least]:.0f} % |" in PAGE

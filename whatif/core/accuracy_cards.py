@@ -25,10 +25,11 @@ CALIBRATED: Final = "calibrated"
 _KINDS: Final = {"measured_kernel": "measured_kernel", "gemm": "gemm"}
 """Kinds of phases with one model."""
 _COLLECTIVE: Final = "collective"
-LIBRARY: Final = "nccl"
-"""Model of collectives of a library of GPUs from data sheets: neither fitted nor from a table of times."""
+LIBRARY: Final[Mapping[str | None, str]] = {None: "nccl", "verbs": "nccl_verbs", "libfabric": "nccl_libfabric"}
+"""Models of collectives of a library of GPUs from data sheets, neither fitted nor from a table of times, across several
+link domains, by `library_transport`; None: of all networks."""
 LIBRARY_IN_DOMAIN: Final = "nccl_in_domain"
-"""The same model, of ranks in one link domain."""
+"""The same of ranks in one link domain."""
 _FITTED: Final = ("regression", "structured_grid")
 """Kinds of phases that are models of runs."""
 _ALIKE: Final = {"roofline_l2": "roofline"}
@@ -53,7 +54,8 @@ def _stated_model(program: Program, phase: PhaseTerm) -> str:
     stated = program.loaded.scenario.application.phases.get(phase.phase)
     kind, model = getattr(stated, "kind", ""), str(getattr(stated, "model", ""))
     if kind == _COLLECTIVE:
-        return LIBRARY if library_operation(program, phase) is not None else kind
+        transport = program.loaded.scenario.platform.network.inter_node.library_transport
+        return kind if library_operation(program, phase) is None else LIBRARY[transport]
     return _KINDS.get(kind, _ALIKE.get(model, model))
 
 
@@ -92,7 +94,7 @@ def card_of(program: Program, phase: PhaseTerm) -> AccuracyCard | None:
 
 def domain_card(program: Program, phase: PhaseTerm) -> AccuracyCard | None:
     """Card of a phase with its ranks in one link domain; None if `card_of` holds for all ranks."""
-    is_library = own_card(program, phase.category) is None and model_of(program, phase) == LIBRARY
+    is_library = own_card(program, phase.category) is None and model_of(program, phase) in LIBRARY.values()
     return model_cards()[phase.category, LIBRARY_IN_DOMAIN] if is_library else None
 
 

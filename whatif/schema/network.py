@@ -151,6 +151,9 @@ class Distance(StrictTable):
     pieces_early_limit: Bytes | None = None
     """Largest message that leaves before its receive is posted, if less than `pieces_eager_limit`; larger ones leave
     when it is posted, while their sender continues, as with SimGrid's smpi/async-small-thresh. For HPL only."""
+    library_transport: Literal["verbs", "libfabric"] | None = None
+    """Interface through which GPU libraries send: `verbs` (InfiniBand, RoCE) or, by a plug-in, `libfabric` (Slingshot,
+    EFA). It selects the model error of `model = "nccl"`, and no time."""
 
 
 class Links(StrictTable):

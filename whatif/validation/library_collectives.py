@@ -22,23 +22,25 @@ _PAYLOAD: Final = 256.0 / float(nvlink_write_size(np.array(256.0), np.array(256.
 
 
 class _Machine(NamedTuple):
-    """Data sheet of a machine: GPUs of a link domain and their links, and the ports of a domain, in GB/s."""
+    """Data sheet of a machine: GPUs of a link domain and their links, and the ports of a domain, in GB/s;
+    `library_transport` of its network."""
 
     domain: float
     link: float
     ports: float
     topology: Literal["mesh", "switch"] = "switch"
     reduces: bool = False
+    transport: str = "verbs"
 
 
 _MACHINES: Final[Mapping[str, _Machine]] = {
-    "Polaris": _Machine(4, 100, 2 * 25, "mesh"),
+    "Polaris": _Machine(4, 100, 2 * 25, "mesh", transport="libfabric"),
     "Sophia (DGX A100)": _Machine(8, 300, 8 * 25),
-    "AWS p4de": _Machine(8, 300, 4 * 12.5),
-    "AWS p5": _Machine(8, 450, 32 * 12.5, reduces=True),
+    "AWS p4de": _Machine(8, 300, 4 * 12.5, transport="libfabric"),
+    "AWS p5": _Machine(8, 450, 32 * 12.5, reduces=True, transport="libfabric"),
     "Lambda (HGX B200)": _Machine(8, 900, 8 * 50, reduces=True),
     "GCP a4 (B200)": _Machine(8, 900, 8 * 50, reduces=True),
-    "Alps": _Machine(4, 150, 4 * 25, "mesh"),
+    "Alps": _Machine(4, 150, 4 * 25, "mesh", transport="libfabric"),
     "CoreWeave (HGX H100)": _Machine(8, 450, 8 * 50, reduces=True),
     "CoreWeave (GB200 NVL72)": _Machine(72, 900, 18 * 4 * 50, reduces=True),
     "OCI (GB200 NVL72)": _Machine(64, 900, 16 * 4 * 50, reduces=True),
@@ -79,10 +81,17 @@ def points_by_machine(rows: Rows) -> dict[str, CollectivePoints]:
     return {machine: _points(rows, machine) for machine in dict.fromkeys(row["machine"] for row in rows)}
 
 
-def datasheet_groups(rows: Rows, *, in_domain: bool) -> Iterator[RunGroup]:
+def transport_of(machine: str) -> str:
+    """`library_transport` of the network of a machine."""
+    return _MACHINES[machine].transport
+
+
+def datasheet_groups(rows: Rows, *, in_domain: bool = False, transport: str | None = None) -> Iterator[RunGroup]:
     """Measured over predicted times of each operation of each machine, from data sheets, in one link domain or across
-    several."""
+    several, by default over any network."""
     for machine, points in points_by_machine(rows).items():
+        if transport not in (None, transport_of(machine)):
+            continue
         sheet = sheet_of(machine)
         ratios = points.times / sheet.time(points)
         chosen = (points.ranks <= sheet.domain_rank_count) == in_domain
