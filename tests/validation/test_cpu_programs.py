@@ -136,6 +136,20 @@ def test_errors_named_beside_the_tables_are_those_of_the_tables():
     assert words in words_of_page()
 
 
+def test_errors_of_the_time_of_a_itself_are_those_of_the_page():
+    runs = compared()
+    times = {
+        (row["program"], row["processor"], row["nodes"]): float(row["time_s"]) for row in rows_of("cpu_programs.csv")
+    }
+    there = [times[run.program, run.measured_on, f"{run.nodes:.0f}"] for run in runs.itertuples()]
+    errors = (there / runs.measured - 1).abs()
+    means = 100 * errors.groupby([runs.program, runs.measured_on, runs.processor]).mean()
+    first = [mean for (_, *pair), mean in means.items() if XEONS[0] in pair]
+    arm = [mean for (_, *pair), mean in means.items() if ARM in pair and XEONS[0] not in pair]
+    assert f"is {min(first):.0f} to {max(first):.0f} % off (mean errors) if one of the two is" in words_of_page()
+    assert f"ThunderX2 it is {min(arm):.0f} to {max(arm):.0f} % off" in words_of_page()
+
+
 def communication_shares():
     for row in rows_of("cpu_programs.csv"):
         if row["nodes"] == "32":
