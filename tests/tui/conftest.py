@@ -8,8 +8,10 @@ import itertools
 import pytest
 import textual.app
 import textual.pilot
-from textual._context import active_app
+from textual._compositor import Compositor
+from textual._context import active_app, visible_screen_stack
 from textual.app import App
+from textual.geometry import Region
 
 from whatif.tui.keys.keys_in_order import KeysInOrder
 
@@ -24,6 +26,24 @@ def _pauses_until_quiet(monkeypatch):
     """A busy machine needs longer than Textual waits: a key would come before the size or the focus that it is for."""
     monkeypatch.setattr(textual.app, "wait_for_idle", _until_quiet)
     monkeypatch.setattr(textual.pilot, "wait_for_idle", _until_quiet)
+
+
+@pytest.fixture(autouse=True)
+def _lines_are_not_put_together(monkeypatch):
+    """Widgets draw what changed; without a terminal, lines of the screen are needed in pictures only."""
+    render = Compositor.render_update
+
+    def draw(compositor, full=False, screen_stack=None, simplify=False):
+        if full:
+            return render(compositor, full, screen_stack, simplify)
+        visible_screen_stack.set(screen_stack or [])
+        if compositor._dirty_regions:
+            changed = Region.from_union(compositor._dirty_regions).intersection(compositor.size.region)
+            compositor._dirty_regions.clear()
+            list(compositor._get_renders(changed))
+        return None
+
+    monkeypatch.setattr(Compositor, "render_update", draw)
 
 
 async def _until_quiet(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
