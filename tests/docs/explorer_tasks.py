@@ -120,4 +120,7 @@ def _answered(driver: Driver, step: Step, wanted: tuple[object, ...] | None) -> 
     screens = driver.app.screen_stack
     if driver.app.runner.busy or any(isinstance(screen, MainScreen) and screen.latest.busy for screen in screens):
         return False
-    return all(words in shown(driver) for words in step.quoted) if wanted is None else state_of(driver) == wanted
+    if wanted is not None:
+        return state_of(driver) == wanted
+    text = shown(driver)
+    return all(words in text for words in step.quoted)
