@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whatif.axes import first_number
 from whatif.core.evaluate import evaluate
@@ -95,12 +96,11 @@ class _Point:
         score = self.outcome(name).score(self.study.criterion)
         return np.where(np.isfinite(score), score, -np.inf)
 
-    def leaders(self, count: int) -> list[str]:
+    def leaders(self, count: int) -> NDArray[np.object_]:
         """Best bid at each of some values; empty if none runs the mix."""
-        names = list(self.study.file.spec.bids)
+        names = np.array(list(self.study.file.spec.bids), dtype=object)
         scores = np.array([np.broadcast_to(self.score(name), count) for name in names])
-        best = scores.argmax(axis=0)
-        return [names[at] if np.isfinite(scores[at, place]) else "" for place, at in enumerate(best.tolist())]
+        return np.where(np.isfinite(scores.max(axis=0)), names[scores.argmax(axis=0)], "")
 
 
 def _stated_mix(mix: Mix) -> Mix:
@@ -186,13 +186,13 @@ def _factors() -> FloatArray:
 
 def _turn(point: _Point, name: str, present: float, values: FloatArray, lever: _Lever, dimension: Dimension) -> Turn:
     """Turning point nearest to the present value: sought on all values, then between the two next to it."""
-    found = (math.nan, "")
+    found, winner = (math.nan, ""), point.study.winner
     for passed in range(_PASSES):
         leaders = lever(values).leaders(len(values))
-        others = [at for at, leader in enumerate(leaders) if leader != point.study.winner]
-        if not others:
+        others = np.flatnonzero(leaders != winner)
+        if not others.size:
             break
-        at = min(others, key=lambda at: abs(values[at] - present))
+        at = int(others[np.abs(values[others] - present).argmin()])
         found = (float(values[at]), leaders[at] or "no bid")
         # Later passes begin where the leader still leads, on whichever side of the present value that is.
         before = at - 1 if passed or values[at] > present else at + 1
