@@ -56,3 +56,8 @@ def test_an_edited_fitted_value_has_no_standard_error_of_the_fit_as_an_override(
     overridden = scenario.with_overrides({path: "20 GB/s"})
     for found in (edited.program, overridden.program):
         assert (found.parameters[path].value, found.parameters[path].fitted) == (20e9, None)
+
+
+def test_ranks_are_doubled_as_grids_of_primes_are_flat():
+    session = Session.start(Scenario.open("jacobi2d")).sweep("application.rank_count", None)
+    assert list(session.grid.axes[0].parameters["application.rank_count"]) == [192 * 2**step for step in range(7)]

@@ -32,10 +32,11 @@ FAMILY_POINTS: Final = 25
 """Points along the first axis, and along a second one, unless a range is given."""
 SIMULATED_POINTS: Final = 9
 """Points of a curve of simulated runs of HPL."""
+_RANK_COUNT: Final = "application.rank_count"
 _FIRST_SWEPT: Final = (
     "application.matrix_size",
     "platform.node.gpu_count",
-    "application.rank_count",
+    _RANK_COUNT,
     "platform.node.gpu.dram_bandwidth",
     "platform.node.host.memory_bandwidth",
 )
@@ -335,7 +336,7 @@ def still_there(grid: Grid, program: Program) -> Grid:
 
 
 def default_range(parameter: Parameter, at: Evaluation, points: int = CURVE_POINTS) -> str:
-    """Range around a value within its domain: small counts one by one, else three octaves each way."""
+    """Range around a value within its domain: small counts one by one, ranks doubled, else three octaves each way."""
     assert parameter.field is not None
     value, domain = first_number(at.values[parameter.path]), parameter.field.domain
     octaves = 3
@@ -345,6 +346,8 @@ def default_range(parameter: Parameter, at: Evaluation, points: int = CURVE_POIN
         return f"{0.01 if domain.above_minimum else 0} .. 1 linear {min(points, 100)}"
     if parameter.field.domain.whole and value <= 64:
         return f"{max(domain.minimum, 0):g} .. {min(max(16, 4 * value), domain.maximum):g} step 1"
+    if parameter.path == _RANK_COUNT:  # Between them are primes, on whose grids of N x 1 x 1 ranks nobody runs.
+        return ", ".join(f"{value * 2.0**octave:.0f}" for octave in range(-3, octaves + 1))
     if value <= 0:
         unit = "" if str(parameter.dimension) == "1" else f" {parameter.dimension}"
         return f"0 .. 1{unit} linear {points}"
