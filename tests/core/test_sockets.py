@@ -220,7 +220,7 @@ def test_notes_tell_what_was_assumed():
     assert notes == [
         "a rank for each core of a node, as application.ranks_per_node is not stated",
         "kernels run on Processor: a rank has the rate and the memory bandwidth of its cores",
-        "assumed of the profiles of a GPU: operations at the double-precision peak, no limit by other instructions or "
+        "assumed of kernels on processors: operations at the double-precision peak, no limit by other instructions or "
         "shared memory, no limit by the L2 cache, no measured_factor, no launch_time, the highest roof alone, "
         "work that fills the cores",
     ]

@@ -39,7 +39,7 @@ def kernel_notes(program: Program) -> Iterator[str]:
     if copies := [name for name, phase in phases.items() if isinstance(phase, TransferPhase)]:
         yield f"no time for {', '.join(copies)}: the data of kernels on sockets is in the memory of the host"
     if kernels:
-        yield f"assumed of the profiles of a GPU: {', '.join(_assumptions(kernels.values()))}"
+        yield f"assumed of kernels on processors: {', '.join(_assumptions(kernels.values()))}"
     if reused := [name for name, phase in kernels.items() if phase.working_set is not None]:
         yield from _cache(program, reused)
     again = [name for name, phase in kernels.items() if phase.load_store_size is not None]
