@@ -339,6 +339,21 @@ def test_a_platform_in_place_of_a_scenario_is_told_how_to_use_it(whatif_main, tm
     assert "is a platform, not a scenario: `whatif run SCENARIO --platform mine.toml` uses it" in err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("run", "mine.toml"), "mine.toml:1:1: is a part, not a scenario"),
+        (("run", "jacobi2d", "--platform", "mine.toml"), "`mine` is a part, not a platform"),
+    ],
+)
+def test_a_part_in_place_of_a_file_is_told_how_to_use_it(whatif_main, tmp_path, arguments, said):
+    text = 'part = "cpu"\nname = "Mine"\ncore_count = 8\npeak_double_rate = "1 Tflop/s"\n'
+    (tmp_path / "mine.toml").write_text(text)
+    code, out, err = whatif_main(*arguments)
+    assert (code, out) == (3, "")
+    assert f'{said}: a platform names it in one of its tables, such as `cpu.extends = "epyc-9654"`' in err
+
+
 def test_the_name_of_a_platform_in_place_of_a_scenario_is_told_how_to_use_it(whatif_main):
     code, out, err = whatif_main("run", "summit")
     assert (code, out) == (3, "")

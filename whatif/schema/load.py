@@ -64,10 +64,12 @@ def load_document(
 
 
 def _refuse_other(document: Document) -> None:
-    """Raise `InvalidFileError` for a study or a platform in place of a scenario."""
+    """Raise `InvalidFileError` for a study, a part or a platform in place of a scenario."""
     name = document.name
     if kind_of(document.data) == "study":
         raise InvalidFileError([document.problem((), f"is a study, not a scenario: `whatif study {name}` answers it")])
+    if kind_of(document.data) == "part":
+        raise InvalidFileError([document.problem((), f"is a part, not a scenario: {_USE_OF_PARTS}")])
     if looks_like_platform(document.data):
         raise InvalidFileError([document.problem((), _is_a_platform(name))])
 
@@ -180,6 +182,7 @@ def _with_parts(layers: Sequence[Layer], folders: Sequence[Path]) -> list[Layer]
 
 _MOST_NEAR: Final = 1000
 """Most files of a folder whose names are compared with one that does not exist."""
+_USE_OF_PARTS: Final = 'a platform names it in one of its tables, such as `cpu.extends = "epyc-9654"`'
 _EMPTY_PLATFORM: Final = (
     'is empty; `whatif new NAME --gpu GPU` writes a machine, `extends = "dgx_h100"` begins with a shipped one'
 )
@@ -246,6 +249,8 @@ def _named(name: str, kind: str, folders: Sequence[Path], asking: Document, at: 
         document = read_document(path)
         if kind == "platforms" and not document.data:
             raise InvalidFileError([document.problem((), _EMPTY_PLATFORM)])
+        if kind == "platforms" and kind_of(document.data) == "part":
+            raise InvalidFileError([asking.problem(at, f"`{name}` is a part, not a platform: {_USE_OF_PARTS}")])
         if kind == "platforms" and "application" in document.data:
             raise InvalidFileError([asking.problem(at, f"`{name}` is a scenario, not a platform")])
         if kind == "scenarios" and kind_of(document.data) == "platform" and looks_like_platform(document.data):
