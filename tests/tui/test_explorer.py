@@ -1,5 +1,7 @@
 """The explorer, driven by keys: what is pressed, and what the screen then says."""
 
+import os
+import signal
 import subprocess
 import sys
 
@@ -485,3 +487,15 @@ def test_a_low_terminal_is_filled_with_parameters_and_the_answer(size, rows):
         assert "Aurora" in driver.screen_text()
 
     drive(check, size=size)
+
+
+def test_ctrl_z_returns_to_the_shell(monkeypatch):
+    sent = []
+    monkeypatch.setattr("textual.app.os.kill", lambda process, number: sent.append((process, number)))
+
+    async def check(driver):
+        monkeypatch.setattr(type(driver.app._driver), "can_suspend", True)
+        await driver.press("ctrl+z")
+        assert sent == [(os.getpid(), signal.SIGTSTP)]
+
+    drive(check)

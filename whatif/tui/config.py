@@ -31,7 +31,6 @@ _TAKEN: Final = {
     "ctrl+m": "arrives as enter",
     "ctrl+q": "resumes a halted terminal",
     "ctrl+s": "halts the terminal",
-    "ctrl+z": "suspends the program",
 }
 # Keys that never arrive at a program, or not from every terminal.
 FORBIDDEN_KEYS: Final = frozenset(_TAKEN)
