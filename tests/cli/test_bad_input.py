@@ -153,6 +153,7 @@ WRONG_LINES = [
     ("cells = { x = 1000, y = 1000 }", "cells = { x = 1000, y = 0 }", f"{GRID}.cells.y", "at least 1"),
     ("[application.phases.pause]", "[application.phases.total]", "application.phases.total", "`total` is reserved"),
     ("[application.phases.pause]", "[application.phases.9a]", "application.phases.9a", "must start with a letter"),
+    ("[application.phases.pause]", '[application.phases."Δt"]', "application.phases.Δt", "hold only ASCII letters"),
     ('name = "Test"', "name = 3", "application.name", "must be a text in quotes"),
     ('metrics_per = "launch"', 'metrics_per = "launch"\nfollows = "cells"',
      f"{WORK}.profiled_cells", "requires the cells of the profiled run along x, y"),
@@ -160,7 +161,7 @@ WRONG_LINES = [
      f"{WORK}.profiled_cells", "along x, y"),
     ('neighbours = "faces"', 'neighbours = "faces"\nmessage_sizes = { x = "1 B" }',
      f"{HALO}.message_sizes", "needs exactly the keys x, y"),
-    ('platform = "summit"', 'platform = "my machine"', "platform", "has only letters, digits"),
+    ('platform = "summit"', 'platform = "my machine"', "platform", "has only ASCII letters, digits"),
     ('platform = "summit"', 'platform = "sumit"', "platform", "did you mean `summit`"),
     ('platform = "summit"', 'platform = "/etc/passwd"', "platform", "put the file next to the scenario"),
     ('platform = "summit"', 'platform = "../summit"', "platform", "or name its folder by --platform-dir"),
@@ -1007,7 +1008,7 @@ def test_wrong_platform_option(whatif_main, option, message):
         ("summit, lassen", "not found: one name is needed here; `--sweep 'platform=summit, lassen'` takes several"),
         ("dgx_*", "not found: one name is needed here; `--sweep 'platform=dgx_*'` takes several"),
         ("DGX H100", "not found; did you mean `dgx_h100`?"),
-        ("my machine!", "not found: the name of such a file has only letters, digits"),
+        ("my machine!", "not found: the name of such a file has only ASCII letters, digits"),
     ],
 )
 def test_platform_options_that_are_no_name(whatif_main, option, message):

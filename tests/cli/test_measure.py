@@ -64,7 +64,7 @@ def test_missing_messages_are_told(whatif_main, monkeypatch, tmp_path):
         ("mine.txt", None, "call the file NAME.toml"),
         ("folder/mine.toml", None, "mine.toml: no folder "),
         ("/proc/mine.toml", None, "/proc/mine.toml: cannot be written"),
-        ("my machine.toml", None, "has only letters, digits"),
+        ("my machine.toml", None, "has only ASCII letters, digits"),
         ("mine.toml", 'extends = "summit"\n', "not written by `whatif measure`"),
         ("mine.toml", "", "not written by `whatif measure`"),
     ],

@@ -219,7 +219,7 @@ def test_the_machine_of_a_form_is_that_of_its_texts():
         ({"node_count": "1.5"}, "node_count", "whole number"),
         ({"node_count": ""}, "node_count", "is required"),
         ({"name": "taken"}, "name", "taken.toml exists already"),
-        ({"name": "a/b"}, "name", "the name of a machine holds only letters"),
+        ({"name": "a/b"}, "name", "the name of a machine holds only ASCII letters"),
     ],
 )
 def test_a_wrong_text_of_the_form_of_a_machine_is_told_at_its_field(typed, path, message):

@@ -50,7 +50,7 @@ class MachineParts:
         Raise `UsageError` for an unknown part, a count below 1 and a name that no platform can have.
         """
         if not is_name(name):
-            raise UsageError(f"`{name}`: the name of a machine holds only letters, digits, `_`, `.` and `-`")
+            raise UsageError(f"`{name}`: the name of a machine holds only ASCII letters, digits, `_`, `.` and `-`")
         self._check(folders)
         head = _HEAD.format(name=name, format=FORMAT_LINE, base=BASE, quoted=toml_value(BASE))
         document = parse_document(head + toml_text(self._tables(name)), f"{name}.toml")

@@ -23,7 +23,7 @@ from whatif.units import Dimension, UnitError, customary_unit, format_quantity, 
 
 LARGEST_INTEGER: Final = 2**53
 KEY_PATTERN: Final = r"^[A-Za-z][A-Za-z0-9_]*$"
-KEY_RULE: Final = "must start with a letter and hold only letters, digits and `_`"
+KEY_RULE: Final = "must start with a letter and hold only ASCII letters, digits and `_`"
 Key = Annotated[str, Field(pattern=KEY_PATTERN)]
 """Name of a phase, a parameter, a dimension, ..: a part of a dotted path."""
 _COUNT_OF: Final = re.compile(r"\s*[0-9.]+\s*[A-Za-z]+\s*")

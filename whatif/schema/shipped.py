@@ -31,7 +31,7 @@ KINDS: Final[Mapping[str, str]] = {
     "transformer": "transformer",
 }
 """Kind of part that a table of a platform can extend, by the key of the table."""
-NAME_RULE: Final = "the name of such a file has only letters, digits, `_`, `.` and `-`"
+NAME_RULE: Final = "the name of such a file has only ASCII letters, digits, `_`, `.` and `-`"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
