@@ -210,6 +210,23 @@ def test_an_error_keeps_the_last_answer_and_a_mended_file_is_read_again(tmp_path
     on_page(StudyPage, check, changes=study_changes(str(path)))
 
 
+def test_an_error_of_the_file_is_not_blamed_on_a_changed_value(tmp_path):
+    path = study_file(tmp_path)
+
+    async def check(one):
+        path.write_text(path.read_text() + "x = [")
+        one.page.look()
+        await one.settle()
+        one.app.show(one.app.state)
+        assert shown(one.page)[0] == "six"
+        assert "is refused" not in one.text
+        line = len(path.read_text().splitlines())
+        assert f"study.toml:{line}:" in one.text.replace("\n", "")
+
+    changes = (*study_changes(str(path)), Show("study.values", CHEAPER))
+    on_page(StudyPage, check, changes=changes)
+
+
 def test_a_file_with_an_error_is_explained_with_line_and_key(tmp_path):
     path = study_file(tmp_path, limits='power = "3 GB"')
 

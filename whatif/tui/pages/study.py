@@ -246,9 +246,15 @@ class StudyPage(Page[StudyPageView]):
         said, found = self.query_one("#study-changed", Static), self._answer
         text = "" if found is None else " · ".join(found.changed)
         if self._reason and found is not None:
-            text = f"✗ {self.view.values or self.view.file} is refused: the last answer stays; u undoes the change"
+            text = self._refusal()
         said.display = bool(text)
         said.update(Content(text))
+
+    def _refusal(self) -> str:
+        """What was refused: a change of the study, else its files, which changed on disk."""
+        if self._known is not None and self._request == self._known._replace(version=self._version):
+            return f"✗ {self._reason.splitlines()[0]} (on disk; the last answer stays)"
+        return f"✗ {self.view.values or self.view.file} is refused: the last answer stays; u undoes the change"
 
     def _draw(self, found: StudyAnswer) -> None:
         """The bars and the table."""
