@@ -251,7 +251,7 @@ class StudyPage(Page[StudyPageView]):
         said.update(Content(text))
 
     def _refusal(self) -> str:
-        """What was refused: a change of the study, else its files, which changed on disk."""
+        """Sentence on the refused change, else on the file, which changed on disk."""
         if self._known is not None and self._request == self._known._replace(version=self._version):
             return f"✗ {self._reason.splitlines()[0]} (on disk; the last answer stays)"
         return f"✗ {self.view.values or self.view.file} is refused: the last answer stays; u undoes the change"
