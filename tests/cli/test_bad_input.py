@@ -433,6 +433,11 @@ def test_errors_of_several_files_are_reported_at_once(whatif_main, tmp_path):
         ("run", "HPL.dat", "HPL.dat: an input of HPL; `whatif hpl HPL.dat --platform PLATFORM` simulates its runs\n"),
         ("run", "ours.goal", "ours.goal: of another program; `whatif import trace ours.goal` reads it\n"),
         ("compare", "HPCG.txt", "HPCG.txt: of another program; `whatif import logs HPCG.txt` reads it\n"),
+        (
+            "run",
+            "runs.csv",
+            "runs.csv: a table, not a scenario; `whatif validate SCENARIO --runs runs.csv` compares measured runs\n",
+        ),
         ("run", "cut.json", "cut.json:2:1: not JSON: Expecting value; is the file cut off?\n"),
         (
             "import",
@@ -444,6 +449,7 @@ def test_errors_of_several_files_are_reported_at_once(whatif_main, tmp_path):
 def test_a_file_of_another_program_is_answered_with_the_verb_that_reads_it(verb, file, advice, whatif_main, tmp_path):
     (tmp_path / "HPL.dat").write_text("HPLinpack benchmark input file\n")
     (tmp_path / "ours.goal").write_text("num_ranks 1\nrank 0 {\nl1: calc 10\n}\n")
+    (tmp_path / "runs.csv").write_text("rank_count,iteration_time [s]\n2,0.1\n")
     (tmp_path / "cut.json").write_text('{"a": [1,\n')
     logs = DATA / "runs" / "logs" / "hpcg" / "HPCG-Benchmark_3.1_8nodes.txt"
     (tmp_path / "HPCG.txt").write_bytes(logs.read_bytes())

@@ -146,8 +146,11 @@ def _other_reader(error: WhatifError) -> str:
     if path.endswith(".toml") or not is_file(Path(path)):
         return ""
     verb = import_verb(path)
+    if verb:
+        return f"{path}: of another program; `whatif import {verb} {path}` reads it"
+    runs = f"{path}: a table, not a scenario; `whatif validate SCENARIO --runs {path}` compares measured runs"
     try:
-        return f"{path}: of another program; `whatif import {verb} {path}` reads it" if verb else refusal(path)
+        return refusal(path) or (runs if path.endswith(".csv") else "")
     except WhatifError as damaged:
         return str(damaged)
 
