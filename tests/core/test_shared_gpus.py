@@ -65,6 +65,11 @@ def test_ranks_that_share_a_gpu_share_its_memory(per_node, fits):
     assert fits or "does not fit the device" in found.reasons[0]
 
 
+def test_a_lone_rank_has_the_memory_of_its_gpu_alone():
+    sets = {"application.memory_size": "30 GB", "application.ranks_per_gpu": "4", "application.rank_count": "1"}
+    assert whatif.run("jacobi2d", platform="perlmutter", overrides=sets).reasons == ()
+
+
 @pytest.mark.parametrize("sharing", ["mps", "time_slices"])
 def test_ranks_on_cores_have_no_gpu_to_share(sharing):
     assert time_of(KERNEL, "turin", ranks_per_gpu=4, gpu_sharing=sharing) == time_of(KERNEL, "turin")

@@ -179,6 +179,11 @@ def test_ranks_that_do_not_fit_the_memory_of_a_node_are_infeasible():
     assert "does not fit the node (platform.node.host.memory_size)" in over.reasons()[0]
 
 
+def test_only_ranks_that_run_need_memory():
+    """Two ranks of 30 GB on a node of 64 GB with 32 cores: 32 ranks would need 960 GB."""
+    assert evaluate(scenario(application__memory_size="30 GB", application__rank_count=2).program).reasons() == ()
+
+
 def test_a_sweep_of_the_ranks_of_a_node_is_each_of_its_points():
     stated = scenario(application__ranks_per_node=32)
     axis = parse_option("application.ranks_per_node=1, 3, 32, 40", stated.program, 10)

@@ -118,6 +118,11 @@ def test_memory_follows_the_cells_and_the_fewest_nodes_are_the_first_that_have_r
     assert Planner(Scenario.open("jacobi2d_strong")).least_nodes() is None
 
 
+def test_a_plan_of_full_nodes_does_not_depend_on_the_ranks_of_the_file():
+    sets = {"application.memory_size": "1 GB", "application.ranks_per_gpu": "2", RANKS: "1"}
+    assert Planner(Scenario.open("jacobi2d_strong", overrides=sets)).ranks_per_device == 2
+
+
 FORMULA = """
 platform = "summit"
 [application]

@@ -366,7 +366,7 @@ class Context:
         )
         room = f"platform.node.{'gpu' if self.on_gpus else 'host'}.memory_size"
         if room in self.wiring.parameters:
-            sharing = self.ranks_on_full_gpu if self.on_gpus else self.ranks_per_node
+            sharing = self.ranks_on_gpu if self.on_gpus else self.sharing("inter_node")
             inputs = {"memory_size": "application.memory_size", "ranks_per_device": sharing}
             needed = self.wiring.add("placement.memory_size", device_memory, inputs)
             sizes: dict[str, Reference] = {"needed_size": needed, "available_size": room}

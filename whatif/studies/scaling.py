@@ -90,12 +90,13 @@ class Planner:
         self.ranks_per_device, self.device_memory = self._room(program)
 
     def _room(self, program: Program) -> tuple[float, float]:
-        """Ranks that share the memory of a GPU, or of a node of sockets, and its size in B; NaN if it is not stated."""
+        """Ranks that share the memory of a GPU of a full node, or of a full node of sockets, and its size in B or NaN."""
         if _FITS not in program.terms:
             return float(self.now.values["application.ranks_per_gpu"]), np.nan
         sizes = program.terms[_FITS].inputs
         sharing = program.terms[str(sizes["needed_size"])].inputs["ranks_per_device"]
-        return float(self.now.values[str(sharing)]), float(self.now.values[str(sizes["available_size"])])
+        full = program.terms[str(sharing)].inputs["available_count"]
+        return float(self.now.values[str(full)]), float(self.now.values[str(sizes["available_size"])])
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:
