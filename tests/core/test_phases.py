@@ -198,6 +198,23 @@ def test_mappings(tmp_path):
     )
 
 
+def test_nodes_and_sharing_are_those_of_the_mapping(tmp_path):
+    """6 ranks on nodes of 4: 2 nodes; in turn 3 and 3 ranks, of which 3 share an adapter; one node each in the file."""
+    text = head(ranks=6) + "[platform.node]\ngpu_count = 4\nsocket_count = 1\n"
+    grid = 'decomposition = "given"\nranks = {{ x = 6, y = 1 }}\nmapping = "{}"\nmapping_file = "nodes.txt"'
+
+    def placed(mapping: str) -> list[float]:
+        found = evaluate(scenario(text + halo("max_rate", grid=grid.format(mapping)), tmp_path).program)
+        assert found.reasons() == ()
+        return [float(found.values[f"placement.{name}"]) for name in ("nodes_needed", "node_sharing_count")]
+
+    (tmp_path / "nodes.txt").write_text("0\n1\n2\n3\n4\n5\n")
+    assert [placed(name) for name in ("block", "tiles", "round_robin", "file")] == [[2, 4], [2, 4], [2, 3], [6, 1]]
+    (tmp_path / "nodes.txt").write_text("0\n0\n0\n0\n0\n1\n")
+    full = point(text + halo("max_rate", grid=grid.format("file")), tmp_path).reasons
+    assert full == ("application.grid.mapping_file places more ranks on a node than application.ranks_per_node",)
+
+
 def test_all_neighbours_send_faces_edges_and_corners():
     text = head(ranks=27) + ONE_PER_NODE + (
         '[application.grid]\nscaling = "weak"\ncells = { x = 10, y = 20, z = 30 }\n'

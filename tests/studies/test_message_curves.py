@@ -525,7 +525,7 @@ def test_a_mapping_file_decides_and_the_window_is_around_the_busiest_node(tmp_pa
     nodes = list(range(100, 181))
     nodes[4 * 9 + 4] = nodes[6 * 9 + 6] = 7
     (tmp_path / "map.txt").write_text("\n".join(map(str, nodes)))
-    asked = on_grid(9, 9, 'mapping = "file"\nmapping_file = "map.txt"', tmp_path, gpu_count=1)
+    asked = on_grid(9, 9, 'mapping = "file"\nmapping_file = "map.txt"', tmp_path, gpu_count=2)
     drawn = picture(asked, width=3, height=7)
     assert drawn.sent == {"intra_socket": 0, "inter_socket": 0, "inter_node": 8}
     assert (drawn.busiest_node, drawn.node_count) == (0, 80)

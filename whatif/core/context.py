@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from itertools import islice
@@ -27,10 +28,12 @@ from whatif.models.ranks import (
     memory_fits,
     nests,
     nodes_needed,
+    nodes_of_file,
     nodes_per_domain,
     pair_count,
     placed_count,
     placed_members,
+    ranks_in_turn,
     ranks_on_gpu,
     ranks_per_domain,
     ranks_per_node,
@@ -78,6 +81,11 @@ def read_mapping(wiring: Wiring, name: str | None) -> tuple[int, ...]:
         found = "it is empty" if wrong is None else f"found {wrong}"
         wiring.refuse(path, f"`{name}` must hold the node number of every rank, from 0, one a line; {found}")
     return nodes
+
+
+def _fullest(nodes: tuple[int, ...]) -> Quantity:
+    """Ranks of the node that has the most."""
+    return Quantity(float(max(Counter(nodes).values())), ONE)
 
 
 class Context:
@@ -165,6 +173,9 @@ class Context:
     @property
     def nodes_needed(self) -> str:
         """Nodes that the ranks occupy."""
+        if isinstance(self.mapping, tuple):
+            counted = Quantity(float(len(set(self.mapping))), ONE)
+            return self.once("placement.nodes_needed", nodes_of_file, node_count=counted)
         inputs = {"rank_count": self.rank_count, "ranks_per_node": self.ranks_per_node}
         return self.once("placement.nodes_needed", nodes_needed, **inputs)
 
@@ -183,11 +194,21 @@ class Context:
         if distance == "intra_socket":
             return self.once("placement.pair_count", pair_count, sharing_count=self.sharing("inter_socket"))
         scope, name = (
-            (self.ranks_per_node, "placement.node_sharing_count")
+            (self._fullest_node, "placement.node_sharing_count")
             if distance == "inter_node"
             else (self.ranks_per_socket, "placement.socket_sharing_count")
         )
         return self.once(name, sharing_count, rank_count=self.rank_count, available_count=scope)
+
+    @property
+    def _fullest_node(self) -> Reference:
+        """Ranks of the node that has the most, if all nodes but the last are full, taken in turn, or as in the file."""
+        if isinstance(self.mapping, tuple):
+            return _fullest(self.mapping)
+        if self.mapping != "round_robin":
+            return self.ranks_per_node
+        inputs = {"rank_count": self.rank_count, "node_count": self.nodes_needed}
+        return self.once("placement.ranks_in_turn", ranks_in_turn, **inputs)
 
     @cached_property
     def buffers(self) -> Buffers:
@@ -330,15 +351,19 @@ class Context:
     @cached_property
     def mapping(self) -> str | tuple[int, ...]:
         """Mapping of ranks to nodes: a name, or the node of every rank from the file."""
-        if self.grid.mapping != "file":
-            return self.grid.mapping
-        mapping = read_mapping(self.wiring, self.grid.mapping_file)
+        grid = self.scenario.application.grid
+        if grid is None or grid.mapping != "file":
+            return "block" if grid is None else grid.mapping
+        mapping = read_mapping(self.wiring, grid.mapping_file)
         inputs: dict[str, Reference] = {
             "first_count": Quantity(float(len(mapping)), ONE),
             "second_count": self.rank_count,
         }
         reason = f"application.grid.mapping_file places {len(mapping)} ranks, not application.rank_count"
         self.wiring.require("placement.mapping agrees", reason, agrees, inputs)
+        reason = "application.grid.mapping_file places more ranks on a node than application.ranks_per_node"
+        inputs = {"needed_count": _fullest(mapping), "available_count": self.ranks_per_node}
+        self.wiring.require("placement.mapping fits", reason, fits, inputs)
         return mapping
 
     def _stack(self, name: str, table: str, keys: list[str]) -> str:

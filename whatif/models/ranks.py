@@ -94,6 +94,18 @@ def nodes_needed(rank_count: Count, ranks_per_node: Count) -> Count:
     return np.ceil(rank_count / ranks_per_node)
 
 
+@model("nodes in the file", "counted in application.grid.mapping_file")
+def nodes_of_file(node_count: Count) -> Count:
+    """Nodes that a file places ranks on."""
+    return node_count
+
+
+@model("⌈P / N⌉", "definition")
+def ranks_in_turn(rank_count: Count, node_count: Count) -> Count:
+    """Ranks of the fullest of N nodes that take ranks in turn."""
+    return np.ceil(rank_count / node_count)
+
+
 @model("P if ⌈P / p⌉ nodes are available", "definition")
 def placed_count(rank_count: Count, needed_count: Count, available_count: Count) -> Count:
     """Number of ranks to place; NaN where the machine has too few nodes, so their messages are not counted."""

@@ -90,7 +90,7 @@ class Planner:
         self.ranks_per_device, self.device_memory = self._room(program)
 
     def _room(self, program: Program) -> tuple[float, float]:
-        """Ranks that share the memory of a GPU of a full node, or of a full node of sockets, and its size in B or NaN."""
+        """Ranks of a full node that share the memory of a GPU, or of the node, and its size in B; NaN if not stated."""
         if _FITS not in program.terms:
             return float(self.now.values["application.ranks_per_gpu"]), np.nan
         sizes = program.terms[_FITS].inputs
