@@ -462,7 +462,7 @@ def test_a_file_of_another_program_is_answered_with_the_verb_that_reads_it(verb,
 RAW = {
     "syntax": (b'a = "b\n', "s.toml:1:7: not TOML"),
     "end": (b"a = [1,", "s.toml:1:1: not TOML"),
-    "twice": (b"a = 1\na = 2\n", "s.toml:2:6: not TOML: Cannot overwrite a value"),
+    "twice": (b"a = 1\na = 2\n", "s.toml:2:6: not TOML: `a` is stated twice"),
     "control": (b'a = "\x01"\n', "s.toml:1:6: not TOML"),
     "nul": (b"\x00", "s.toml:1:1: not TOML"),
     "utf8": (b"# ok\na = '\xff'\n", "s.toml:2:1: not UTF-8: byte 0xff"),
@@ -530,6 +530,11 @@ BEFORE = 'platform = "summit"\n[application]\nname = "a"\nrank_count = 4\niterat
         ),
         ('[application.phases]\nkind = "halo"', "must be a table with a name: write `[application.phases.NAME]`, and"),
         ('[application.overlaps]\nphases = ["a", "b"]', "write `[application.overlaps.NAME]`, and this key in it"),
+        ('name = "b"', "s.toml:6:11: not TOML: `name` is stated twice\n"),
+        (
+            "[platform.node]\ngpu_count = 2",
+            "s.toml:6:15: not TOML: `platform.node`: the platform is stated already; to ",
+        ),
         ("[application.grid]\n[application.grid]", "s.toml:7:18: not TOML: `application.grid` is stated twice"),
     ],
 )

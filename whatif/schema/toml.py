@@ -30,6 +30,8 @@ _NUMBER: Final = re.compile(
     re.IGNORECASE,
 )
 """Number, perhaps with what it counts."""
+_STATED: Final = re.compile(r"[\s\[]*([^=\]#]+)[=\]]")
+"""Key of a value, or of the header of a table."""
 _TWICE: Final = re.compile(r"Cannot declare \((.+)\) twice")
 _WORDS: Final = re.compile(r"'([^']*)'")
 _TRUTH: Final = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
@@ -134,7 +136,7 @@ def parse_document(text: str, name: str, folder: Path | None = None) -> Document
         message = str(error)[: place.start()] if place else str(error)
         line, column = (place[1], place[2]) if place and place[1] else (text.count("\n") + 1, 1)
         message = _TWICE.sub(lambda found: f"`{dotted(tuple(_WORDS.findall(found[1])))}` is stated twice", message)
-        message += _advice(message, text, int(line))
+        message = _overwritten(text, int(line)) if "overwrite" in message else message + _advice(text, int(line))
         raise InvalidFileError([Problem(name, int(line), int(column), "", f"{NOT_TOML}: {message}")]) from None
     except (RecursionError, ValueError) as error:
         raise InvalidFileError([Problem(name, 1, 1, "", f"{NOT_TOML}: {error}")]) from None
@@ -148,12 +150,18 @@ def parse_document(text: str, name: str, folder: Path | None = None) -> Document
     return document
 
 
-def _advice(message: str, text: str, line: int) -> str:
+def _overwritten(text: str, line: int) -> str:
+    """Message for a line that states a value again, or a table in place of a value."""
+    again = _STATED.match(text.split("\n")[line - 1])
+    key = again[1].strip() if again else ""
+    # The usual cause: `platform = "summit"` followed by a table `[platform]`.
+    if key.split(".")[0].strip() == "platform" and re.search(r"^platform\s*=", text, re.MULTILINE):
+        return f'`{key}`: the platform is stated already; to change it, write `[platform]` with `extends = "NAME"`'
+    return f"`{key}` is stated twice" if key else "a value is stated twice"
+
+
+def _advice(text: str, line: int) -> str:
     """Hint at the likely correction of a line that is not TOML; empty if unknown."""
-    if "overwrite" in message:
-        # The usual cause: `platform = "summit"` followed by a table `[platform]`.
-        twice = re.search(r"^platform\s*=", text, re.MULTILINE)
-        return '; to change values of a platform, write `[platform]` with `extends = "NAME"`' if twice else ""
     if "\r" in text and "\n" not in text:
         return r"; its lines end with CR alone: convert them, such as with `tr '\r' '\n' < OLD > NEW`"
     rows = text.split("\n")
