@@ -123,6 +123,17 @@ def test_a_plan_of_full_nodes_does_not_depend_on_the_ranks_of_the_file():
     assert Planner(Scenario.open("jacobi2d_strong", overrides=sets)).ranks_per_device == 2
 
 
+def test_an_iteration_without_time_has_no_efficiency():
+    """A rank alone sends nothing: its reduction takes no time."""
+    text = (
+        'platform = "summit"\n[application]\nname = "t"\nrank_count = 2\nranks_per_node = 1\niteration_count = 1\n'
+        '[application.grid]\nscaling = "strong"\ncells = { x = 64 }\n'
+        '[application.phases.sum]\nkind = "collective"\nmodel = "postal"\nalgorithm = "ring"\nmessage_size = "8 B"\n'
+    )
+    found = scaling_study(Scenario(parse_document(text, "t.toml")), [1, 2], "50%", "scaling")
+    assert "fewest node-hours: 1 node, 0 s, 0 node-hours" in found.summary()
+
+
 FORMULA = """
 platform = "summit"
 [application]

@@ -47,7 +47,9 @@ def places_in_words(places: Table) -> Iterator[str]:
     for name, nodes, _, seconds, efficiency, hours in places.rows():
         line = f"{name}: {nodes:,.0f} node{'s' * (nodes != 1)}"
         if seconds is not None:
-            line += f", {format_quantity(seconds, SECOND, 4)}, efficiency {100 * efficiency:.4g}%"
+            line += f", {format_quantity(seconds, SECOND, 4)}"
+            # No time has no efficiency.
+            line += "" if efficiency is None else f", efficiency {100 * efficiency:.4g}%"
             line += f", {format_quantity(hours, ONE, 4)} node-hours"
         yield line
 
