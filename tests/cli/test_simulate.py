@@ -176,3 +176,14 @@ def test_a_trace_for_which_the_machine_is_too_small_says_by_how_much(whatif_main
     code, _, err = whatif_main("simulate", trace, "--platform", "small.toml")
     assert code == 4
     assert "needed, 1 available" in err
+
+
+def test_a_scenario_whose_exchanges_are_none_has_nothing_to_simulate(whatif_main, tmp_path):
+    text = (
+        'platform = "summit"\n[application]\nname = "t"\nrank_count = 4\niteration_count = 1\n'
+        '[application.grid]\nscaling = "weak"\ncells = { x = 8 }\n'
+        '[application.phases.halo]\nkind = "halo"\nmodel = "postal"\nneighbours = "faces"\nexchange_count = 0\n'
+    )
+    (tmp_path / "none.toml").write_text(text)
+    code, _, err = whatif_main("simulate", "none.toml")
+    assert (code, err) == (2, "whatif: no phase of this scenario has an exchange or operation in an iteration\n")

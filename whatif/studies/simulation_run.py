@@ -320,7 +320,10 @@ def _generated(program: Program, evaluation: Evaluation, iteration_count: int) -
             parts.append((work_trace(_number(evaluation, part.term), _rank_count(evaluation)), 1))
     if sum(_operations(trace) * count for trace, count in parts) * iteration_count > MOST_SIMULATED:
         raise UsageError(f"more than {MOST_SIMULATED:,} operations: simulate fewer ranks or iterations")
-    whole = repeated(concatenated([trace for trace, count in parts for _ in range(count)]), iteration_count)
+    traces = [trace for trace, count in parts for _ in range(count)]
+    if not traces:
+        raise UsageError("no phase of this scenario has an exchange or operation in an iteration")
+    whole = repeated(concatenated(traces), iteration_count)
     return lower(whole, schedules_of(collectives), _reduction_time(program, evaluation))
 
 
