@@ -14,6 +14,7 @@ from whatif.core.scenario import Scenario
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.schema.toml import parse_document
 from whatif.studies.threshold import parse_target, seek
+from whatif.studies.whole_numbers import near_numbers
 
 BANDWIDTH = "platform.node.gpu.dram_bandwidth"
 
@@ -190,3 +191,10 @@ def test_invalid_options_are_refused(whatif_main, vary, target, message):
     code, out, err = whatif_main("seek", "minife", "--vary", vary, "--target", target)
     assert (code, out) == (2, "")
     assert message in err
+
+
+def test_whole_numbers_far_from_both_ends_are_tried_from_the_present_one():
+    """A present number beyond the most that are tried on either side."""
+    near = near_numbers(30_000, 1, 30_000_000)
+    assert near.numbers[:3].tolist() == [30_000, 30_001, 29_999]
+    assert not near.is_all

@@ -36,7 +36,7 @@ def near_numbers(present: float, first: float, last: float) -> NearNumbers:
     """Whole numbers from `first` to `last`, those that are nearest to `present` in factor or difference first."""
     middle = min(max(round(present), first), last)
     low, high = max(np.ceil(first), middle - MOST_NUMBERS), min(np.floor(last), middle + MOST_NUMBERS)
-    numbers = np.arange(low, high + 1)
+    numbers = np.arange(low, high + 1, dtype=np.float64)
     nearest = numbers[np.argsort(distance(numbers, present), kind="stable")]
     tried = nearest[np.cumsum(np.abs(nearest)) <= MOST_SUM][:MOST_NUMBERS]
     return NearNumbers(tried, tried.size == max(np.floor(last) - np.ceil(first) + 1, 0))
