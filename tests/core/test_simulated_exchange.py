@@ -224,3 +224,14 @@ def test_a_measured_kernel_follows_the_rate_that_bounds_it() -> None:
     np.testing.assert_allclose(tiny, [3e-6], rtol=1e-12, atol=0)
     with pytest.raises(InvalidFileError, match="profiled_bandwidth"):
         _ = inputs(text.replace('profiled_bandwidth = "400 GB/s"\n', "")).program
+
+
+def test_groups_of_one_rank_send_nothing_over_shared_links() -> None:
+    groups = 'communication = "shared_links"\n[application.groups]\none = { size = 1 }\n'
+    text = (
+        'platform = "lassen"\n[application]\nname = "t"\nrank_count = 8\niteration_count = 1\nbuffers = "host"\n'
+        f'{groups}[application.phases.gather]\nkind = "collective"\nmodel = "postal"\nalgorithm = "ring_allgather"\n'
+        'message_size = "8 B"\ngroup = "one"\n'
+    )
+    result = run_whole(Scenario(parse_document(text, "t.toml")), grid_of([], 1))
+    assert float(result.columns["iteration_time"]) == 0.0

@@ -85,7 +85,9 @@ def replay_flows(
         _Replayed.operations += len(schedule.step)
         compiled_loop = _Replayed.operations >= COMPILED_FROM
     state = _final_state(_state(schedule, places, costs, topology), compiled_loop)
-    simulated = FlowReplay(*(column(state.operations, name) for name in ("start", "end", "match")))
+    start, end, match = (column(state.operations, name) for name in ("start", "end", "match"))
+    # Without operations, as in groups of one rank, the numbers have no type.
+    simulated = FlowReplay(start, end, match.astype(np.int32))
     # Only `end` and `match` are used.
     check_completion(schedule, cast("Any", simulated))
     return simulated
