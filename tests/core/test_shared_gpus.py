@@ -173,3 +173,8 @@ def test_sharing_gpus_does_not_save_their_energy():
         for share in (1, 8)
     )
     assert 0.9 * one < eight < 1.5 * one
+
+
+def test_time_slices_of_a_machine_without_gpus_are_refused():
+    with pytest.raises(whatif.WhatifError, match="has no GPU for this kernel"):
+        time_of(MEASURED | {"bound": "nothing"}, "turin", runs_on="gpu", ranks_per_gpu=4, gpu_sharing="time_slices")

@@ -163,8 +163,9 @@ def wire_measured_kernel(context: Context, name: str, phase: MeasuredKernelPhase
     """Phase of kernels timed on another device; their time scales with the rate that bounds them, if any."""
     path, wiring = f"application.phases.{name}", context.wiring
     once = f"{path}.kernel_time"
-    if phase.bound != "nothing":
+    if phase.bound != "nothing" or context.in_time_slices:
         _need_device(context, name)
+    if phase.bound != "nothing":
         profiled = "profiled_bandwidth" if phase.bound == "dram_bandwidth" else "profiled_rate"
         rates: dict[str, Reference] = {
             "profiled_metric": f"{path}.{profiled}",
