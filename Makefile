@@ -41,7 +41,7 @@ tests: $(VENV)/.installed-test
 	$(BIN)/python -m compileall -q whatif
 	-$(BIN)/pytest --collect-only -q >/dev/null
 	$(BIN)/pytest -n 2 -k compiled $(KERNELS)
-	$(BIN)/pytest -n 4 --dist worksteal
+	$(BIN)/pytest -n 3 --dist worksteal
 
 monkey: $(VENV)/.installed-test
 	WHATIF_MONKEY=5000 $(BIN)/pytest -n 3 tests/tui/test_random_keys.py tests/docs/test_explorer_tasks.py
