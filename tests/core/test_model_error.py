@@ -9,7 +9,7 @@ import tomli
 import whatif
 from tests.accuracy_cards import SCENARIOS, text
 from tests.paths import ROOT
-from whatif.core.accuracy_cards import CARDS, card_of, domain_card, model_cards
+from whatif.core.accuracy_cards import CARDS, card_notes, card_of, domain_card, model_cards
 from whatif.core.model_error import uncertain_time, with_model_errors
 from whatif.core.uncertainty import Sampling, result_samples, shared_keys
 from whatif.studies.measured_runs import measured_runs
@@ -119,6 +119,27 @@ def test_a_collective_has_the_error_of_one_link_domain_or_of_several_at_each_poi
     page = (ROOT / "docs" / "collectives.md").read_text(encoding="utf-8")
     words = f"({1e3 * swept['total_time'][0]:.1f} ms; 3.9 to 5.1 ms measured) has a band of"
     assert f"{words} {1e3 * alone[0]:.1f} to {1e3 * alone[2]:.1f} ms" in page
+
+
+def test_a_scenario_without_runs_states_the_errors_of_its_models(whatif_main):
+    notes = whatif_main("run", "jacobi2d_strong", "--point")[2]
+    kernels, halo = (model_cards()[key] for key in (("kernel", "roofline"), ("communication", "k_model")))
+    words = [
+        f"within {100 * card.mean_absolute_error:.2g}% (bias {100 * card.bias:+.2g}%) of {card.run_count} runs"
+        for card in (kernels, halo)
+    ]
+    assert f"models: pack, unpack, stencil, reduce {words[0]}; halo {words[1]}\n" in notes
+    assert "models:" not in whatif_main("run", "jacobi2d", "--point")[2]
+
+
+def test_a_collective_states_the_errors_across_and_in_a_link_domain():
+    phase = {"kind": "collective", "algorithm": "best", "model": "nccl", "message_size": "1 GiB"}
+    application = {"name": "one", "rank_count": 8, "iteration_count": 1, "phases": {"sum": phase}}
+    (note,) = card_notes(whatif.Scenario.of(application=application, platform="dgx_h100").program)
+    cards = (model_cards()["communication", name] for name in ("nccl_verbs", "nccl_in_domain"))
+    several, one = (100 * card.mean_absolute_error for card in cards)
+    assert note.startswith(f"models: sum within {several:.2g}% ")
+    assert f", in one link domain within {one:.2g}% " in note
 
 
 def test_ratio_of_platforms_is_more_certain_than_their_times():

@@ -136,6 +136,26 @@ def _time_notes(program: Program) -> Iterator[str]:
         yield "never compared with a run"
 
 
+def card_notes(program: Program) -> Iterator[str]:
+    """Error of the models of phases at the runs of their cards, for a scenario that was never compared with a run."""
+    if program.loaded.scenario.accuracy or _application_card(program) is not None:
+        return
+    said: dict[str, list[str]] = {}
+    for phase in program.phases:
+        if (card := card_of(program, phase)) is not None:
+            inside = domain_card(program, phase)
+            words = _error(card) + ("" if inside is None else f", in one link domain {_error(inside)}")
+            said.setdefault(words, []).append(phase.phase)
+    if said:
+        yield "models: " + "; ".join(f"{', '.join(names)} {words}" for words, names in said.items())
+
+
+def _error(card: AccuracyCard) -> str:
+    bias = "" if card.bias is None else f" (bias {100 * card.bias:+.2g}%)"
+    runs = counted(card.run_count, f"{card.source} run".strip())
+    return f"within {100 * card.mean_absolute_error:.2g}%{bias} of {runs}"
+
+
 def _fits(program: Program) -> list[str]:
     """Fit of each phase to runs; none unless all phases are fitted."""
     found = []
@@ -157,7 +177,5 @@ def _of(card: AccuracyCard) -> str:
 
 
 def _words(card: AccuracyCard, program: Program, of: str = "") -> str:
-    runs = counted(card.run_count, f"{card.source} run".strip())
     here = "" if _is_from_here(card, program) else "; none on this platform"
-    bias = "" if card.bias is None else f" (bias {100 * card.bias:+.2g}%)"
-    return f"within {100 * card.mean_absolute_error:.2g}%{bias} of {runs}{of} on {', '.join(card.platforms)}{here}"
+    return f"{_error(card)}{of} on {', '.join(card.platforms)}{here}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whatif.core.accuracy_cards import accuracy_notes, own_card
+from whatif.core.accuracy_cards import accuracy_notes, card_notes, own_card
 from whatif.core.rule_notes import rule_notes
 from whatif.core.term import Program
 from whatif.schema.load import platform_names
@@ -17,7 +17,8 @@ _GROWTH = "calibration.application.doubling_time"
 
 def model_notes(program: Program) -> tuple[str, ...]:
     """Calibration of a scenario, how far its predictions were from measured runs, and rates in place of others."""
-    return (*calibration_notes(program), *accuracy_notes(program), *peak_notes(program), *rule_notes(program))
+    accuracy = (*accuracy_notes(program), *card_notes(program))
+    return (*calibration_notes(program), *accuracy, *peak_notes(program), *rule_notes(program))
 
 
 def peak_notes(program: Program) -> tuple[str, ...]:
