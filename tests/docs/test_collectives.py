@@ -141,3 +141,14 @@ def test_bands_contain_the_shares_of_the_page_of_machines_held_out():
         numbers = f"{card.ratio:.2f} | {card.scatter:.2f} | {100 * np.mean(list(shares.values())):.0f} %"
         least = min(shares, key=shares.get)
         assert f"| {len(shares)} | {card.run_count} | {numbers} | {least}, {100 * shares[least]:.0f} % |" in PAGE
+
+
+def test_ranks_across_domains_are_those_of_the_page():
+    machines = points_by_machine(rows_of("gpu_collectives.csv"))
+    ranks = np.concatenate([
+        points.ranks[points.ranks > sheet_of(machine).domain_rank_count]
+        for machine, points in machines.items()
+        if transport_of(machine) == "verbs"
+    ])  # fmt: skip
+    words = f"InfiniBand and RoCE are those of {ranks.min():.0f} to {ranks.max():.0f} GPUs"
+    assert words in " ".join(PAGE.split())

@@ -65,7 +65,7 @@ class Explorer(FileCommands):
         extra_binding("app.platform", "P", "platform", "platform", "Choose another platform"),
         extra_binding("app.report", "H", "report", "report", "Write a report, one HTML page"),
         extra_binding("app.journal", "J", "journal", "journal", "Save the journal of all commands"),
-        extra_binding("app.suspend", "ctrl+z", "suspend_process", "", "Return to the shell, whose fg continues here"),
+        extra_binding("app.suspend", "ctrl+z", "suspend_process", "", "Suspend the program; fg resumes it"),
         Binding("q", "quit", "quit", tooltip="Quit the program", id="app.quit"),
     ]
 
