@@ -112,6 +112,23 @@ def test_devices_without_a_rank_stay_idle(ranks, per_gpu, per_node, nodes, devic
     assert_allclose(found["iteration_energy"], 1.5 * (nodes * 200 * 4 + devices * 250 * 3), rtol=1e-12, atol=0)
 
 
+@pytest.mark.parametrize(
+    ("mapping", "devices"),
+    [
+        ("block", 3),  # 4 and 2 ranks
+        ("round_robin", 4),  # 3 and 3
+        ("file", 4),  # 3, 2 and 1
+    ],
+)
+def test_devices_in_use_are_those_of_the_mapping(tmp_path, mapping, devices):
+    (tmp_path / "nodes.txt").write_text("0\n0\n0\n1\n1\n2\n")
+    file = 'mapping_file = "nodes.txt"\n' if mapping == "file" else ""
+    grid = f'[application.grid]\nscaling = "weak"\ncells = {{ x = 6 }}\nmapping = "{mapping}"\n{file}'
+    document = parse_document(TEXT.replace("rank_count = 4", "rank_count = 6") + grid, "t.toml", tmp_path)
+    placed = {"application.ranks_per_node": "4", "application.ranks_per_gpu": "2"}
+    assert evaluate(Scenario(document, overrides=placed).program).values["placement.devices_in_use"] == devices
+
+
 def test_kernels_of_a_machine_without_gpus_run_on_its_sockets():
     text = TEXT.replace('"dgx_a100"', '"dahu"').replace("gpu_count = 2\nsocket_count = 1", "socket_count = 2")
     lines = [line for line in text.splitlines() if not line.startswith("gpu =")]

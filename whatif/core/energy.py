@@ -156,7 +156,8 @@ def _devices(context: Context) -> str:
         else context.wiring.add("placement.ranks_per_device", socket_ranks, per_node | {"socket_count": count}),
         "device_count": count,
     }
-    return context.wiring.add("placement.devices_in_use", devices_in_use, inputs)
+    choice = {"mapping": context.mapping}
+    return context.wiring.add("placement.devices_in_use", devices_in_use, inputs, options=choice)
 
 
 def _busy(context: Context, phases: Sequence[PhaseTerm]) -> str:

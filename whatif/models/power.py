@@ -7,6 +7,9 @@ dynamic power while kernels run, and the rest of the node and of the site (PUE) 
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 import numpy as np
 
 from whatif.models.quantities import (
@@ -37,15 +40,40 @@ def summed_power(*powers: Watts) -> Watts:
     return np.asarray(sum(powers[1:], start=powers[0]))
 
 
-@model("⌊P / n⌋ d(n) + d(P mod n),  d(ranks) = min(⌈ranks / ranks per device⌉, devices of a node)", "definition")
-def devices_in_use(rank_count: Count, ranks_per_node: Count, ranks_per_device: Count, device_count: Count) -> Count:
-    """Devices that run kernels: those with ranks, on nodes of n ranks and a last node with the rest.
+@model("Σ over nodes min(⌈ranks / ranks per device⌉, devices of a node)", "definition")
+def devices_in_use(
+    rank_count: Count,
+    ranks_per_node: Count,
+    ranks_per_device: Count,
+    device_count: Count,
+    *,
+    mapping: str | tuple[int, ...] = "block",
+) -> Count:
+    """Devices that run kernels: those with ranks.
 
-    `device_count` is the number per node. Elementwise; all ≥ 1.
+    `device_count` is the number per node, `mapping` the node of each rank from a file, or a name: with `round_robin`
+    nodes have equal shares of the ranks, with all others all nodes but the last are full. Elementwise; all ≥ 1.
     """
-    full_nodes, rest = np.divmod(rank_count, ranks_per_node)
-    on_full, on_last = (np.minimum(np.ceil(n / ranks_per_device), device_count) for n in (ranks_per_node, rest))
-    return full_nodes * on_full + on_last
+    used = [
+        nodes * np.minimum(np.ceil(ranks / ranks_per_device), device_count)
+        for nodes, ranks in _ranks_of_nodes(rank_count, ranks_per_node, mapping)
+    ]
+    return np.asarray(sum(used))
+
+
+def _ranks_of_nodes(
+    rank_count: Count, ranks_per_node: Count, mapping: str | tuple[int, ...]
+) -> Iterable[tuple[Count, Count]]:
+    """Numbers of nodes with equal numbers of ranks, and these numbers."""
+    if isinstance(mapping, tuple):
+        ranks = Counter(Counter(mapping).values())
+        return [(np.asarray(float(nodes)), np.asarray(float(count))) for count, nodes in ranks.items()]
+    if mapping == "round_robin":
+        nodes = np.ceil(rank_count / ranks_per_node)
+        fewest, larger = np.divmod(rank_count, nodes)
+        return (larger, fewest + 1), (nodes - larger, fewest)
+    full, rest = np.divmod(rank_count, ranks_per_node)
+    return (full, ranks_per_node), (np.ones_like(rest), rest)
 
 
 @model("kernels − hidden", "definition: two kernels at the same time keep one device busy")
