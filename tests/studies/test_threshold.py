@@ -198,3 +198,12 @@ def test_whole_numbers_far_from_both_ends_are_tried_from_the_present_one():
     near = near_numbers(30_000, 1, 30_000_000)
     assert near.numbers[:3].tolist() == [30_000, 30_001, 29_999]
     assert not near.is_all
+
+
+def test_a_value_from_which_a_whole_number_is_computed_is_sought_among_whole_numbers():
+    program = Scenario.open("game_of_life").program
+    found = seek(program, "parameters.cells", parse_target("iteration_time >= 101 %", program))
+    cells = np.arange(1e8, 1.03e8)
+    times = evaluate(program, {"parameters.cells": cells}).numbers("iteration.time")
+    first = int(np.argmax(times >= found.target.bound))
+    assert (found.value, found.then) == (cells[first], times[first])

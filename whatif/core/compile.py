@@ -18,6 +18,7 @@ from whatif.core.phases.kernel import wire_kernel, wire_measured_kernel
 from whatif.core.phases.matrix_product import wire_gemm
 from whatif.core.phases.regression_model import wire_estimates, wire_regression
 from whatif.core.term import PhaseTerm, Program, Reference
+from whatif.core.whole_values import with_whole_values
 from whatif.core.wiring import Wiring
 from whatif.errors import did_you_mean
 from whatif.models.iteration import iteration_time, occasional_overlap_time, overlap_time, repeated_time, run_time
@@ -56,6 +57,7 @@ def compile_scenario(loaded: Loaded) -> Program:
     """Compiled scenario. Raise `InvalidFileError` for errors that only wiring finds, such as units of expressions."""
     wiring = Wiring(loaded, parameter_table(loaded))
     wiring.expressions()
+    wiring.parameters = with_whole_values(wiring)
     context = Context(wiring)
     # First, so that the reason of an infeasible point is the cause and not a consequence.
     context.machine_constraints()

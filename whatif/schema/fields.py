@@ -73,7 +73,7 @@ class Domain:
         low, high = (format_quantity(bound, dimension) for bound in (self.minimum, self.maximum))
         number = "a whole number " if self.whole else ""
         if self.minimum == -math.inf:
-            return "any number"
+            return f"any {'whole ' * self.whole}number"
         if self.maximum != math.inf:
             exclusive = f"greater than {low} and at most {high}"
             return number + (exclusive if self.above_minimum else f"between {low} and {high}")

@@ -1,0 +1,32 @@
+"""Values of `[parameters]` from which whole numbers are computed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.one_phase import one_phase
+from whatif.core.scenario import Scenario
+from whatif.schema.toml import parse_document
+
+
+def whole(expression, **values):
+    text = one_phase("1 s", **values).replace("iteration_count = 1", f'iteration_count = "= {expression}"')
+    program = Scenario(parse_document(text, "t.toml")).program
+    return {name for name in values if program.parameters[f"parameters.{name}"].field.domain.whole}
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("x", {"x"}),
+        ("2 * x", {"x"}),
+        ("x * x", {"x"}),
+        ("24 / x", {"x"}),
+        ("x * y", {"x"}),
+        ("ceil(x)", set()),
+        ("ceil(y * x)", set()),
+        ("z", {"x"}),
+    ],
+)
+def test_whole_are_those_of_which_a_fraction_makes_none(expression, expected):
+    assert whole(expression, x=4.0, y=0.5, z='"= 3 * x"') == expected

@@ -1,0 +1,56 @@
+"""Values of `[parameters]` from which whole numbers are computed, such as cells: they are whole numbers themselves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from whatif.core.evaluate import evaluate
+from whatif.core.term import Program
+from whatif.core.wiring import Wiring
+from whatif.models.quantities import FloatArray
+from whatif.schema.expressions import Expression
+from whatif.schema.parameters import Parameter
+from whatif.units import ONE
+
+_PART: Final = 0.5**0.5
+"""Part of a whole number that is added: no product with a whole number or a simple fraction makes it whole."""
+
+
+def with_whole_values(wiring: Wiring) -> dict[str, Parameter]:
+    """Parameters by path: a value of `[parameters]` is whole if its fractions would make another one no whole number.
+
+    Only terms of expressions are wired. What is rounded, as by `ceil`, may be made of any number.
+    """
+    known = wiring.parameters
+    stated = [parameter for parameter in known.values() if _may_be_whole(parameter)]
+    made = [path for path, its in known.items() if path in wiring.terms and its.field and its.field.domain.whole]
+    if not (stated and made):
+        return known
+    fractions = _fractions(wiring, stated, made)
+    broken = (fractions[:, 1:] != 0) & (fractions[:, :1] == 0)
+    whole = [parameter for parameter, yes in zip(stated, broken.any(axis=0), strict=True) if yes]
+    return known | {parameter.path: _whole(parameter) for parameter in whole}
+
+
+def _may_be_whole(parameter: Parameter) -> bool:
+    """Whether a parameter is a whole number of `[parameters]` without a unit, as stated."""
+    counted = parameter.path.startswith("parameters.") and parameter.dimension == ONE
+    return counted and not isinstance(parameter.value, Expression) and float(parameter.value) % 1 == 0
+
+
+def _fractions(wiring: Wiring, stated: list[Parameter], made: list[str]) -> FloatArray:
+    """Fractions [made, point] of whole parameters at present, and with a part added to each value in turn."""
+    count = len(stated)
+    added = np.hstack([np.zeros((count, 1)), _PART * np.eye(count)])
+    swept = {parameter.path: float(parameter.value) + row for parameter, row in zip(stated, added, strict=True)}
+    values = evaluate(Program(wiring.loaded, wiring.parameters, wiring.terms, (), (), {}), swept).values
+    return np.stack([np.broadcast_to(values[path] % 1, count + 1) for path in made])
+
+
+def _whole(parameter: Parameter) -> Parameter:
+    assert parameter.field is not None
+    field = replace(parameter.field, domain=replace(parameter.field.domain, whole=True))
+    return replace(parameter, field=field)
