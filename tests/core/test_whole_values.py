@@ -30,3 +30,8 @@ def whole(expression, **values):
 )
 def test_whole_are_those_of_which_a_fraction_makes_none(expression, expected):
     assert whole(expression, x=4.0, y=0.5, z='"= 3 * x"') == expected
+
+
+@pytest.mark.parametrize(("value", "expected"), [("uniform(2, 6)", {"x"}), ("uniform(3.5, 4.5)", set())])
+def test_a_distribution_between_whole_numbers_has_whole_samples(value, expected):
+    assert whole("x", x=f'"{value}"') == expected

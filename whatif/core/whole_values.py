@@ -36,9 +36,12 @@ def with_whole_values(wiring: Wiring) -> dict[str, Parameter]:
 
 
 def _may_be_whole(parameter: Parameter) -> bool:
-    """Whether a parameter is a whole number of `[parameters]` without a unit, as stated."""
+    """Whether a parameter is a whole number of `[parameters]` without a unit, as are the ends of its distribution."""
     counted = parameter.path.startswith("parameters.") and parameter.dimension == ONE
-    return counted and not isinstance(parameter.value, Expression) and float(parameter.value) % 1 == 0
+    if not counted or isinstance(parameter.value, Expression):
+        return False
+    ends = () if parameter.distribution is None else parameter.distribution.ends
+    return all(float(number) % 1 == 0 for number in (parameter.value, *ends))
 
 
 def _fractions(wiring: Wiring, stated: list[Parameter], made: list[str]) -> FloatArray:
