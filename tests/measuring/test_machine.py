@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.paths import DATA
@@ -134,6 +136,22 @@ def test_a_quota_of_a_container_limits_the_cores():
     machine = usable(parse_sysfs(SYSFS), None, "150000 100000\n")
     assert len(machine.cores) == 1
     assert "the time of 1 of 2 cores" in machine.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("size", "limit", "expected"),
+    [
+        (64e9, "4000000000\n", 4e9),
+        (64e9, "max\n", 64e9),
+        (64e9, "", 64e9),
+        (64e9, "9223372036854771712\n", 64e9),
+        (0.0, "4000000000\n", 4e9),
+    ],
+)
+def test_a_limit_of_a_container_limits_the_memory(size, limit, expected):
+    machine = usable(replace(parse_sysfs(SYSFS), memory_size=size), None, "", limit)
+    assert machine.memory_size == expected
+    assert ("4 GB" in "".join(machine.warnings)) is (expected != size)
 
 
 def test_no_core_is_refused():

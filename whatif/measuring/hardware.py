@@ -13,6 +13,7 @@ from typing import Final
 
 from whatif.errors import UsageError
 from whatif.measuring.gpus import GPUs, read_gpus
+from whatif.units import BYTE, format_quantity
 
 
 @dataclass(frozen=True)
@@ -123,13 +124,15 @@ def read_machine() -> Machine:
         ),
         allowed,
         _text(Path("/sys/fs/cgroup/cpu.max")),
+        _text(Path("/sys/fs/cgroup/memory.max")),
     )
 
 
-def usable(machine: Machine, allowed: Iterable[int] | None, quota: str) -> Machine:
-    """The machine with the cores that this process may use; `quota` is the text of cgroup's `cpu.max`.
+def usable(machine: Machine, allowed: Iterable[int] | None, quota: str, memory_limit: str = "") -> Machine:
+    """The machine with the cores and the memory that this process may use.
 
-    Raise `UsageError` if no core is left.
+    `quota` and `memory_limit` are the texts of cgroup's `cpu.max` and `memory.max`. Raise `UsageError` if no core is
+    left.
     """
     may = None if allowed is None else set(allowed)
     cores = machine.cores
@@ -146,7 +149,18 @@ def usable(machine: Machine, allowed: Iterable[int] | None, quota: str) -> Machi
         cores = cores[:most]
     if not cores:
         raise UsageError("no core of this machine is known: neither `lstopo` nor /sys describes them")
-    return replace(machine, cores=cores, warnings=(*machine.warnings, *warnings))
+    memory, limited = _usable_memory(machine.memory_size, memory_limit.strip())
+    return replace(machine, cores=cores, memory_size=memory, warnings=(*machine.warnings, *warnings, *limited))
+
+
+def _usable_memory(size: float, limit: str) -> tuple[float, tuple[str, ...]]:
+    """Memory in B that a process may use, with a warning if a limit leaves less than the machine has."""
+    most = float(limit) if limit.isdigit() else 0.0
+    if not most or 0 < size <= most:
+        return size, ()
+    of = f" of {format_quantity(size, BYTE, 4)}" if size else ""
+    words = f"a limit gives this process {format_quantity(most, BYTE, 4)}{of} of memory: only these are described"
+    return most, (words,)
 
 
 def output_of(command: Sequence[str], timeout: float = 20.0) -> str:
