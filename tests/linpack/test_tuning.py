@@ -102,7 +102,7 @@ def test_the_best_run_is_the_best_of_all_simulated_runs(whatif_main, tmp_path):
 
 def test_without_sizes_the_matrix_is_the_largest_multiple_that_the_memory_has_room_for(whatif_main, tmp_path):
     # 20 % of 4 MiB: 8 N (N + 1) <= 838,860.8 up to N = 323.
-    small = ("--set", "platform.node.host.memory_size=4 MiB", "--memory-fraction", "0.2")
+    small = ("--set", "platform.node.host.memory_size=4 MiB", "--memory-fraction", "20%")
     code, out, _ = whatif_main("tune", "hpl", "--platform", "dahu", "--grid", "2x3", *small, "--block-sizes", "50,64",
                                "--broadcasts", "ring", "--swaps", "mix", "--format", "csv")  # fmt: skip
     assert code == 0
@@ -209,7 +209,8 @@ def test_a_file_that_is_not_of_a_search_is_refused_and_unchanged(whatif_main, tm
         (["--ranks", "32", "--matrix-sizes", "300000"], "80% of the memory of the nodes of 4 x 8 ranks; the largest"),
         (["--ranks", "32", "--memory-fraction", "1e-9"], "not even one block of 96"),
         (["--memory-fraction", "nan"], "--memory-fraction nan: expected a share"),
-        (["--memory-fraction", "2"], "not in the range"),
+        (["--memory-fraction", "2"], "--memory-fraction 2: is 200%; for 2 per cent write `2%`"),
+        (["--memory-fraction", "150%"], "--memory-fraction 150%: expected a share above 0 and at most 100 %"),
         (["--broadcasts", "rings"], "did you mean `ring`"),
         (["--swaps", "7"], "unknown `7`; expected 0 binary_exchange, 1 spread_roll, 2 mix"),
         (["--block-sizes", "64,,128"], "`` is not a whole number from 1"),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from whatif.api.common import AnyPlatform, Overrides, checked_overrides
+from whatif.arguments import Share
 from whatif.core.scenario import Scenario
 from whatif.errors import require_least
 from whatif.linpack.fleet import fleet_of, link_notes
@@ -125,7 +126,7 @@ def tune_hpl(
     without_uplinks: int = 0,
     ranks: int | None = None,
     grids: Sequence[str] = (),
-    memory_fraction: float = 0.8,
+    memory_fraction: Share = 0.8,
     matrix_sizes: Numbers | None = None,
     block_sizes: Numbers | None = None,
     broadcasts: Names | None = None,

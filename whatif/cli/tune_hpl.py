@@ -21,7 +21,7 @@ from whatif.cli.progress import runs_percentage
 @machine_options
 @click.option("--ranks", type=click.IntRange(1, 2**24), help="P x Q; default: as many as fit the platform.")
 @click.option("--grid", "grids", multiple=True, metavar="PxQ", help="Grid to search; default: all grids of --ranks.")
-@click.option("--memory-fraction", type=click.FloatRange(0, 1, min_open=True), default=0.8, show_default=True,
+@click.option("--memory-fraction", metavar="SHARE", default="80%", show_default=True,
               help="Share of the nodes' memory for the matrix.")  # fmt: skip
 @click.option("--matrix-sizes", metavar="N,..", help="Default: the largest that fits the memory.")
 @click.option("--block-sizes", metavar="NB,..", help="Default: 96 to 384; on GPUs: 256 to 1024.")

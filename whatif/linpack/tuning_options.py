@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import Final, TypeVar
 
-from whatif.arguments import positive_share
+from whatif.arguments import Share, positive_share
 from whatif.errors import UsageError, did_you_mean, require_least
 from whatif.linpack.predictions import HPLRuns
 from whatif.linpack.simulation.configuration import Broadcast, RowSwap
@@ -32,7 +32,7 @@ def space_of(
     *,
     ranks: int | None,
     grids: Sequence[str],
-    memory_fraction: float,
+    memory_fraction: Share,
     matrix_sizes: Numbers | None,
     block_sizes: Numbers | None,
     broadcasts: Names | None,
