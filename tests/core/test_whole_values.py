@@ -19,16 +19,19 @@ def whole(expression, **values):
     ("expression", "expected"),
     [
         ("x", {"x"}),
-        ("2 * x", {"x"}),
+        ("2 * x", set()),
+        ("5 * x", set()),
         ("x * x", {"x"}),
-        ("24 / x", {"x"}),
+        ("24 / x", set()),
+        ("x / 2", {"x"}),
         ("x * y", {"x"}),
         ("ceil(x)", set()),
         ("ceil(y * x)", set()),
         ("z", {"x"}),
+        ("x + y + y", {"x"}),
     ],
 )
-def test_whole_are_those_of_which_a_fraction_makes_none(expression, expected):
+def test_whole_are_those_of_which_no_fraction_makes_a_whole_number(expression, expected):
     assert whole(expression, x=4.0, y=0.5, z='"= 3 * x"') == expected
 
 

@@ -15,23 +15,23 @@ from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
 from whatif.units import ONE
 
-_PART: Final = 0.5**0.5
-"""Part of a whole number that is added: no product with a whole number or a simple fraction makes it whole."""
+_PARTS: Final = np.arange(1, 100) / 100
+"""Parts that are added to a whole number: fractions that a person may state."""
 
 
 def with_whole_values(wiring: Wiring) -> dict[str, Parameter]:
-    """Parameters by path: a value of `[parameters]` is whole if its fractions would make another one no whole number.
+    """Parameters by path: a value of `[parameters]` is whole if each hundredth more would make another no whole number.
 
-    Only terms of expressions are wired. What is rounded, as by `ceil`, may be made of any number.
+    Only terms of expressions are wired. `x` in `2 * x` may be 0.5, and in `ceil(x)` any number.
     """
     known = wiring.parameters
     stated = [parameter for parameter in known.values() if _may_be_whole(parameter)]
     made = [path for path, its in known.items() if path in wiring.terms and its.field and its.field.domain.whole]
     if not (stated and made):
         return known
-    fractions = _fractions(wiring, stated, made)
-    broken = (fractions[:, 1:] != 0) & (fractions[:, :1] == 0)
-    whole = [parameter for parameter, yes in zip(stated, broken.any(axis=0), strict=True) if yes]
+    now, fractions = _fractions(wiring, stated, made)
+    needs = ((fractions != 0) & (now[:, None, None] == 0)).any(axis=0).all(axis=1)
+    whole = [parameter for parameter, yes in zip(stated, needs, strict=True) if yes]
     return known | {parameter.path: _whole(parameter) for parameter in whole}
 
 
@@ -44,13 +44,14 @@ def _may_be_whole(parameter: Parameter) -> bool:
     return all(float(number) % 1 == 0 for number in (parameter.value, *ends))
 
 
-def _fractions(wiring: Wiring, stated: list[Parameter], made: list[str]) -> FloatArray:
-    """Fractions [made, point] of whole parameters at present, and with a part added to each value in turn."""
+def _fractions(wiring: Wiring, stated: list[Parameter], made: list[str]) -> tuple[FloatArray, FloatArray]:
+    """Fractions [made] of whole parameters at present, and [made, stated, part] with parts added to a value in turn."""
     count = len(stated)
-    added = np.hstack([np.zeros((count, 1)), _PART * np.eye(count)])
+    added = np.hstack([np.zeros((count, 1)), np.kron(np.eye(count), _PARTS)])
     swept = {parameter.path: float(parameter.value) + row for parameter, row in zip(stated, added, strict=True)}
     values = evaluate(Program(wiring.loaded, wiring.parameters, wiring.terms, (), (), {}), swept).values
-    return np.stack([np.broadcast_to(values[path] % 1, count + 1) for path in made])
+    found = np.stack([np.broadcast_to(values[path] % 1, added.shape[1]) for path in made])
+    return found[:, 0], found[:, 1:].reshape(len(made), count, -1)
 
 
 def _whole(parameter: Parameter) -> Parameter:
