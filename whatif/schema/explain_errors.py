@@ -72,6 +72,8 @@ def path_of(document: Mapping[str, Any], error: Mapping[str, Any]) -> KeyPath:
             value = value[step]
         elif last and error["type"] == "missing" and isinstance(value, Mapping):
             path.append(str(step))
+    if (tag := str(context.get("discriminator", "")).strip("'")) and tag in value:
+        path.append(tag)
     return (*path, context["key"]) if "key" in context else tuple(path)
 
 
