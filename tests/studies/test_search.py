@@ -209,7 +209,7 @@ def test_the_verb_prints_choices_parameters_and_results_with_what_binds(whatif_m
     aims = ("--target", "iteration_time <= 8 ms", "--target", "terms.halo <= 100 us")
     code, out, err = whatif_main(*arguments, *aims, "--format", "csv")
     assert code == 0
-    assert "platform=summit" in err
+    assert "next best: platform=summit" in err
     assert "misses terms.halo <= 100 us" in err
     rows = {row["name"]: row for row in csv.DictReader(io.StringIO(out))}
     assert (rows["platform"]["now"], rows["platform"]["sought"]) == ("summit", "lassen")

@@ -160,6 +160,7 @@ def test_the_verb_prints_the_value_or_the_longest_phases(whatif_main):
     assert np.isclose(float(row[3]), 1.346, rtol=1e-2, atol=0)
     code, out, err = whatif_main("seek", "minife", "--vary", BANDWIDTH, "--target", "iteration_time <= 1 ms")
     assert (code, out) == (4, "")
+    assert f"no value of {BANDWIDTH} from 779.4 MB/s to 779.4 TB/s meets" in err
     assert "at best it is 1.193 ms" in err
     assert "longest phases: matvec_inner 493 us" in err
     code, out, err = whatif_main("seek", "minife", "--vary", BANDWIDTH, "--target", "iteration_time <= 1 s")

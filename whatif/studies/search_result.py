@@ -68,7 +68,7 @@ class SearchResult(StudyResult):
     def summary(self) -> tuple[str, ...]:
         """Infeasible combinations, the other answers, and the number of points."""
         lines = [f"{combination}: infeasible: {combination.reason}" for combination in self.infeasible]
-        lines += [_in_words(answer, self) for answer in self.answers[1:]]
+        lines += [f"next best: {_in_words(answer, self)}" for answer in self.answers[1:]]
         count = len(self.answers)
         searches = f"{self.points:,} points in {count} search{'es' * (count > 1)}; seed {self.seed}"
         return (*lines, *([searches] if count else []))

@@ -77,6 +77,8 @@ class SeekResult(StudyResult):
     is_met: bool
     phases: Mapping[str, float]
     """Times of the phases at `value`, the longest first: for a target that is not met, the obstacles."""
+    ends: tuple[float, float]
+    """Ends of the range that was searched, in base units."""
     tried_all: bool = True
     """Whether all whole numbers were tried that could be nearer, or could meet a target that is not met."""
     optional_columns = (["factor"],)
@@ -108,10 +110,10 @@ class SeekResult(StudyResult):
         if self.is_met:
             return ""
         then = format_quantity(self.then, self.target.dimension, 4)
-        value = format_quantity(self.value, self.parameter.dimension, 4)
+        value, *ends = (format_quantity(its, self.parameter.dimension, 4) for its in (self.value, *self.ends))
         doubt = "" if self.tried_all else "; not all whole numbers were tried"
         return (
-            f"no value of {self.parameter.path} in this range meets {self.target}: "
+            f"no value of {self.parameter.path} from {' to '.join(ends)} meets {self.target}: "
             f"at best it is {then}, at {value}; longest phases: {longest(self.phases)}{doubt}"
         )
 
@@ -167,7 +169,7 @@ def seek(
     now = float(evaluate(program).numbers(term))
     present = float(parameter.value)
     if first <= present <= last and target.met(np.array(now)):
-        return _sought(program, target, parameter, present, now)
+        return _sought(program, target, parameter, (first, last), present, now)
     grid = _grid(parameter, first, last)
     evaluation = evaluate(program, {path: grid})
     met = target.met(evaluation.numbers(term))
@@ -176,16 +178,14 @@ def seek(
         at = int(np.where(met, distance(grid, present), np.inf).argmin())
         value = _narrowed(program, target, parameter, _before(grid, at, present), float(grid[at]))
     assert parameter.field is not None
-    if not parameter.field.domain.whole:
-        return _sought(program, target, parameter, value, now)
-    return _among_whole(program, target, parameter, (first, last), _sought(program, target, parameter, value, now))
+    found = _sought(program, target, parameter, (first, last), value, now)
+    return _among_whole(program, found) if parameter.field.domain.whole else found
 
 
-def _among_whole(
-    program: Program, target: Target, parameter: Parameter, ends: tuple[float, float], found: SeekResult
-) -> SeekResult:
+def _among_whole(program: Program, found: SeekResult) -> SeekResult:
     """Nearest whole number that meets a target, or the one with the best result, if it is better than the one found."""
-    present, (first, last) = float(parameter.value), ends
+    target, parameter, (first, last) = found.target, found.parameter, found.ends
+    present = float(parameter.value)
     if found.is_met:
         far = distance(np.array([found.value, first]), present)[0]
         by_factor = min(first, present) > 0
@@ -196,7 +196,7 @@ def _among_whole(
     numbers = evaluate(program, {parameter.path: candidates}).numbers(term_named(target.result, program))
     worth = np.where(np.isfinite(numbers), numbers if target.at_most else -numbers, np.inf)
     value = float(candidates[np.where(target.met(numbers), -np.inf, worth).argmin()])
-    return replace(_sought(program, target, parameter, value, found.now), tried_all=near.is_all)
+    return replace(_sought(program, target, parameter, found.ends, value, found.now), tried_all=near.is_all)
 
 
 def _parameter(program: Program, path: str, target: Target) -> Parameter:
@@ -249,8 +249,10 @@ def _closest(grid: FloatArray, evaluation: Evaluation, target: Target, parameter
     return float(grid[worth.argmin()])
 
 
-def _sought(program: Program, target: Target, parameter: Parameter, value: float, now: float) -> SeekResult:
+def _sought(
+    program: Program, target: Target, parameter: Parameter, ends: tuple[float, float], value: float, now: float
+) -> SeekResult:
     evaluation = evaluate(program, {parameter.path: np.array([value])})
     then = float(evaluation.numbers(term_named(target.result, program))[0])
     met = bool(target.met(np.array(then)))
-    return SeekResult(target, parameter, value, now, then, met, phase_times(evaluation))
+    return SeekResult(target, parameter, value, now, then, met, phase_times(evaluation), ends)
