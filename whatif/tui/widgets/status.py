@@ -11,7 +11,10 @@ from whatif.units import counted
 
 
 class Status(KeptStatic):
-    """One line; the whole of a long message is a tooltip, and a window on demand. `has_message`: there is a message."""
+    """One line, of an error up to three; the whole of a longer message is a tooltip, and a window on demand.
+
+    `has_message`: there is a message.
+    """
 
     def __init__(self) -> None:
         super().__init__(markup=False)
@@ -30,7 +33,8 @@ class Status(KeptStatic):
         line = " ".join(brief(self.full).split())
         line = f"{background} · {line}" if background and not error else line
         self.tooltip = Content(self.full) if mark else None
-        self.update(Content.assemble((f"{mark} " if mark else "", f"bold {style}"), (line, style)))
+        self.set_class(bool(error), "-error")
+        self.update(Content.assemble((f"{mark} " if mark else "", f"bold {style}"), (line, style)), layout=bool(error))
 
     async def on_click(self) -> None:
         """Open the whole message."""
