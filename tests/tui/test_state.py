@@ -166,6 +166,12 @@ def test_another_platform_gives_up_the_edits_of_the_old_one(state):
     assert "summit" in perform(state, (Adopt("sumit"),)).error
 
 
+def test_another_platform_says_which_swept_parameter_it_lacks(state):
+    swept = after(state, SweepParameter(GPUS, "1, 2, 4"))
+    assert after(swept, Adopt("fugaku")).note == f"no longer swept: {GPUS}, which Fugaku does not have"
+    assert after(swept, Adopt("lassen")).note == ""
+
+
 def test_the_baseline_is_drawn_over_the_present_sweep(state):
     edited = after(state, Edit(MEMORY, "1.6 TB/s"), SweepParameter(RANKS, "64, 256, 1024"))
     plain = after(state, SweepParameter(RANKS, "64, 256, 1024"))

@@ -133,12 +133,17 @@ class Adopt:
     folder: str = ""
 
     def apply(self, state: ExplorerState) -> ExplorerState:
-        """State on the platform."""
+        """State on the platform, with a note of the swept parameters that it lacks."""
         session, scenario = state.session, state.session.scenario
         if self.folder and Path(self.folder) not in scenario.folders:
             scenario = replace(scenario, folders=(*scenario.folders, Path(self.folder)))
             session = replace(session, inputs=replace(session.inputs, scenario=scenario))
-        return state.with_session(session.on_platform(self.name))
+        adopted = session.on_platform(self.name)
+        kept = {axis.name for axis in adopted.grid.axes}
+        lost = ", ".join(axis.name for axis in session.grid.axes if axis.name not in kept)
+        name = adopted.program.loaded.scenario.platform.name
+        note = f"no longer swept: {lost}, which {name} does not have" if lost else ""
+        return replace(state.with_session(adopted), note=note)
 
     def line(self) -> str:
         """`platform NAME` or `platform NAME = FOLDER`."""
