@@ -257,7 +257,10 @@ class Explorer(FileCommands):
         unsaved = self.state.at_stake()
         if not unsaved:
             return True
-        text = f"Not saved to {self.file_sync.file.path}:"
+        shipped = self.file_sync.shipped
+        text = (
+            "Not saved; s asks for the name of your copy:" if shipped else f"Not saved to {self.file_sync.file.path}:"
+        )
         answer = await self._answer(text, _lines(unsaved), {"s": f"save and {words}", **discard})
         if answer == "s":
             self.action_save()

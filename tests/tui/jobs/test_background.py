@@ -239,7 +239,7 @@ def test_a_target_of_simulated_points_is_sought_in_the_background_and_taken_from
         assert "Quitting stops these jobs:" in driver.screen_text()
         assert "seek gpu_count: iteration_time <= 5 ms, running" in driver.screen_text()
         await driver.pilot.press("x")
-        await driver.until(lambda: "Not saved to" in driver.screen_text())
+        await driver.until(lambda: "Not saved; s asks for the name of your copy:" in driver.screen_text())
         assert "Quitting stops" not in driver.screen_text()
         await driver.pilot.press("escape")
         await driver.until(lambda: driver.app.screen is driver.main_screen)
