@@ -479,7 +479,11 @@ def test_a_structural_sweep_keeps_the_reason_of_each_platform(good):
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("summit", "platform Summit;"), ("lumi", "platform LUMI in place of summit;")]
+    ("name", "words"),
+    [
+        ("summit", "platform Summit: 1,536 ranks on 256 nodes;"),
+        ("lumi", "platform LUMI in place of summit: 1,536 ranks on 192 nodes;"),
+    ],
 )
 def test_another_platform_is_told_from_that_of_the_question(whatif_main, name, words):
     assert f"\n{words} lowest grade" in whatif_main("run", "jacobi2d", "--platform", name, "--point")[2]

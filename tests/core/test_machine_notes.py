@@ -87,3 +87,22 @@ def test_remarks_on_a_sweep_of_choices_are_those_of_the_stated_one(whatif_main):
         return next(line for line in said.splitlines() if line.startswith("memory of a rank"))
 
     assert memory("--sweep", "application.plan.sharding=full,none") == memory()
+
+
+@pytest.mark.parametrize(
+    ("swept", "placed"),
+    [
+        ("platform.node.gpu.dram_bandwidth=1 TB/s, 2 TB/s", ": 64 ranks on 11 nodes"),
+        ("platform.node.gpu_count=4, 8", ""),
+        ("application.rank_count=8, 16", ""),
+        ("application.phases.halo.model=postal, k_model", ""),
+    ],
+)
+def test_ranks_and_nodes_are_stated_unless_the_sweep_may_change_them(whatif_main, swept, placed):
+    err = whatif_main("run", "jacobi2d", "--set", "application.rank_count=64", "--sweep", swept)[2]
+    assert f"platform Summit{placed}; lowest grade" in err
+
+
+def test_nodes_are_stated_where_the_platform_has_too_few(whatif_main):
+    err = whatif_main("run", "jacobi2d", "--point", "--set", "application.rank_count=100000")[2]
+    assert "platform Summit: 100,000 ranks on 16,667 nodes;" in err

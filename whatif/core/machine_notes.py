@@ -1,17 +1,22 @@
-"""Notes on several machines: each once with the machines that it is about, and the nodes that the same ranks take."""
+"""Nodes that ranks take, and notes on several machines: each once with the machines that it is about."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
+from whatif.axes import first_number
 from whatif.core.energy import NODES_NEEDED
-from whatif.core.evaluate import evaluate
+from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.term import Program
 from whatif.errors import abridged
+from whatif.units import counted
 
 _WARNING: Final = "warning: "
 _PLATFORM: Final = "platform."
+PLACED: Final = ("application.rank_count", NODES_NEEDED)
+"""Ranks, and the nodes that they take."""
 _NAMED: Final = 4
 """Machines named in front of a note."""
 
@@ -48,6 +53,12 @@ def _on_machine(program: Program, phase: str) -> bool:
     """Whether the time of a phase depends on its platform."""
     terms = [its.term for its in program.phases if its.phase == phase]
     return any(path.startswith(_PLATFORM) for path in program.upstream(terms))
+
+
+def placement(at: Evaluation) -> str:
+    """Ranks at one point and the nodes that they take: `1,536 ranks on 256 nodes`; empty without such numbers."""
+    ranks, nodes = (first_number(at.values[name]) for name in PLACED)
+    return f"{counted(int(ranks), 'rank')} on {counted(int(nodes), 'node')}" if math.isfinite(ranks + nodes) else ""
 
 
 def size_notes(programs: Mapping[str, Program], swept: Collection[str] = ()) -> Iterator[str]:

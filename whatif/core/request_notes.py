@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from whatif.axes import Grid
 from whatif.core.calibration_notes import model_notes
 from whatif.core.context import Context
 from whatif.core.evaluate import evaluate
 from whatif.core.kernel_notes import kernel_notes, sharing_notes
-from whatif.core.machine_notes import constant_notes, notes_by_machine, size_notes
+from whatif.core.machine_notes import PLACED, constant_notes, notes_by_machine, placement, size_notes
 from whatif.core.phases.collective_choice import compared_times, taken_algorithm
 from whatif.core.phases.reduction import missing_of_arithmetic, reduces
 from whatif.core.scenario import EvaluationRequest, Scenario
@@ -46,13 +46,21 @@ def request_notes(request: EvaluationRequest) -> tuple[str, ...]:
 
 
 def _basis(scenario: Scenario, grid: Grid) -> Iterator[str]:
-    """Platform and its lowest grade, as far as they are the same at all points, and the axes."""
+    """Platform, placement and lowest grade, as far as they are the same at all points, and the axes."""
     program, swept = scenario.program, grid.parameters()
     if PLATFORM_PARAMETER not in swept:
-        yield f"platform {program.loaded.scenario.platform.name}{_replaced(scenario)}"
+        name = f"{program.loaded.scenario.platform.name}{_replaced(scenario)}"
+        yield ": ".join(filter(None, (f"platform {name}", _placement(program, swept))))
     if not any(map(is_machine, swept)):
         yield f"lowest grade of its values: {program.grade}{_energy(program)}"
     yield " x ".join(f"{' + '.join(axis.parameters)} ({len(axis)})" for axis in grid.axes) or "one point"
+
+
+def _placement(program: Program, swept: Collection[str]) -> str:
+    """Ranks and nodes; empty if a swept parameter may change them."""
+    numeric = {path for path, parameter in program.parameters.items() if not parameter.structural}
+    free = numeric - program.upstream(PLACED)
+    return placement(evaluate(program.part(PLACED))) if free.issuperset(swept) else ""
 
 
 def _replaced(scenario: Scenario) -> str:

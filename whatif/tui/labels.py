@@ -14,8 +14,9 @@ from whatif.units import SECOND, Dimension, format_quantity, parse_quantity
 
 _TOAST_WIDTH, _TOAST_MARGIN = 54, 4
 """Most cells of a line, and those of the frame; Textual gives a message at most half of the screen."""
-_SMALL, _EQUAL = 0.0005, 1e-9
-"""Relative difference below which one decimal shows nothing, and below which only rounding differs."""
+_SMALL, _EQUAL, _FACTOR = 0.0005, 1e-9, 10.0
+"""Relative difference below which one decimal shows nothing, and below which only rounding differs; the factor from
+which a change is stated as one."""
 StyledText = tuple[str, str]
 """A text and its style, as `Content.assemble` takes them."""
 MUTED: Final = "$foreground-muted"
@@ -55,11 +56,13 @@ def percent(fraction: float) -> str:
 
 
 def change_text(now: float, before: float) -> str:
-    """Relative difference from the baseline: `+3.2%`, with one digit below 0.05 %, `±0%` for none; empty for
-    infeasible points and a baseline of 0."""
+    """Relative difference from the baseline: `+3.2%`, with one digit below 0.05 %, `±0%` for none, `x76.9` from ten
+    times the baseline; empty for infeasible points and a baseline of 0."""
     if not (before > 0 and math.isfinite(now)):
         return ""
     change = now / before - 1
+    if now / before >= _FACTOR:
+        return f"x{now / before:.3g}"
     if abs(change) < _EQUAL:
         return "±0%"
     return f"{change:+.1%}" if abs(change) >= _SMALL else f"{100 * change:+.1g}%"

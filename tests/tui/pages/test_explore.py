@@ -6,9 +6,10 @@ import numpy as np
 
 from tests.driver import drive
 from tests.page_harness import on_page
-from whatif.tui.commands.explorer_commands import Edit, Show, SweepParameter
+from whatif.tui.commands.explorer_commands import Adopt, Edit, Show, SweepParameter
 from whatif.tui.pages.explore import ExplorePage
 from whatif.tui.widgets.data_table import TableView
+from whatif.tui.widgets.headline import HeadlineView
 from whatif.tui.widgets.stacked_plots import StackedPlots
 
 RANKS = "application.rank_count"
@@ -84,3 +85,19 @@ def test_the_plot_names_the_key_that_leads_back_and_tab_wraps_to_the_parameters(
         assert driver.tree.has_focus
 
     drive(check, size=(80, 24))
+
+
+def test_the_headline_states_ranks_and_nodes_of_the_present_values():
+    async def look(page):
+        assert page.app.query_one(HeadlineView).border_title == "MiniFE on Lassen: 256 ranks on 32 nodes"
+
+    on_page(ExplorePage, look, "minife", changes=(Edit("platform.node.gpu_count", "8"),))
+
+
+def test_a_time_many_times_the_baseline_is_shown_as_a_factor():
+    async def look(page):
+        iteration = page.app.query_one("#iteration").content.plain.split()
+        assert iteration[-4].startswith("x"), iteration
+        assert iteration[-3:] == ["was", "5.2084", "ms"]
+
+    on_page(ExplorePage, look, "minife", changes=(Adopt("fugaku"),))

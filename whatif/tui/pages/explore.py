@@ -14,6 +14,7 @@ from textual.widgets import Static
 
 from whatif.core.accuracy_cards import accuracy_notes
 from whatif.core.answer_words import larger_is_better
+from whatif.core.machine_notes import placement
 from whatif.core.relative_scales import relations, relative_map
 from whatif.core.result import Result, array_of
 from whatif.core.session import SessionInputs
@@ -118,8 +119,9 @@ class ExplorePage(SweepPage[ExploreView]):
         headline.show(state, None if found is None else found.point)
         accuracy = "".join(f"{note} · " for note in _accuracy(state))
         grade = program.grade, grade_style(program.grade)
-        title = Content(f"{scenario.application.name} on {scenario.platform.name}")
-        set_border_titles(headline, title, Content.assemble(accuracy, "lowest grade: ", grade))
+        title = f"{scenario.application.name} on {scenario.platform.name}"
+        title = ": ".join(filter(None, (title, placement(state.session.at))))
+        set_border_titles(headline, Content(title), Content.assemble(accuracy, "lowest grade: ", grade))
 
     def _show_curves(self, state: ExplorerState) -> None:
         session, view = state.session, state.view

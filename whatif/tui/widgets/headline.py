@@ -67,5 +67,5 @@ class HeadlineView(Container):
 def _change(now: Headline, before: Headline | None) -> StyledText:
     """Relative difference of the time from the baseline, with its colour."""
     text = "" if before is None else change_text(now.iteration_time, before.iteration_time)
-    styles = {"+": "$text-error", "-": "$text-success", "±": MUTED}
+    styles = {"+": "$text-error", "x": "$text-error", "-": "$text-success", "±": MUTED}
     return (f"  {text}", styles[text[0]]) if text else ("", "")
