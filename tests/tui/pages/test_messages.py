@@ -162,7 +162,10 @@ def lines_of(found, detail=Detail.ALL):
 def test_the_digits_are_those_of_table_5_and_of_the_command_line():
     async def check(driver):
         expected = duration(predicted("jacobi2d")["halo"])
-        assert f"K_inter 14 K_total 24 k' 6 k 3.5 effective k 3.5 halo takes {expected}" in driver.words()
+        assert (
+            f"messages of a node 24 to other nodes 14 ranks of a node 6 k, at its adapter 3.5 halo takes {expected}"
+            in driver.words()
+        )
 
     drive(check)
 
@@ -173,7 +176,7 @@ def test_an_edit_moves_the_numbers_to_those_of_the_command_line():
         await driver.settle()
         expected = predicted("jacobi2d", "platform.node.gpu_count=8")["halo"]
         assert expected != predicted("jacobi2d")["halo"]
-        assert f"k' 8 k 4.5 effective k 4.5 halo takes {duration(expected)}" in driver.words()
+        assert f"ranks of a node 8 k, at its adapter 4.5 halo takes {duration(expected)}" in driver.words()
         assert "across nodes max-rate k=8" in driver.words()
 
     drive(check)
@@ -278,7 +281,7 @@ def test_a_node_aware_phase_adds_what_its_node_sends():
         together = 14 * 131072 / (SHARED[0] + 5 * SHARED[1])
         assert f"across nodes the node's {format_quantity(together, SECOND)}" in seen
         assert f"the sum {format_quantity(expected, SECOND)}" in seen
-        assert "halo: node-aware, serialised, K counted" in seen
+        assert "halo: node-aware, serialised, messages counted" in seen
 
     drive(check, overrides=dict([overrides.split("=")]))
 
@@ -289,7 +292,7 @@ def test_of_concurrent_messages_the_slowest_is_the_time():
 
     async def check(driver):
         assert f"the slowest {format_quantity(expected, SECOND)}" in driver.words()
-        assert "halo: K-model, concurrent, K counted" in driver.words()
+        assert "halo: K-model, concurrent, messages counted" in driver.words()
 
     drive(check, overrides=dict([overrides.split("=")]))
 
@@ -298,9 +301,12 @@ def test_counts_of_the_file_are_said_to_be_stated():
     path = "application.phases.halo"
 
     async def check(driver):
-        assert "K stated" in driver.text()
+        assert "messages stated" in driver.text()
         # 135 / 156 of four ranks.
-        assert f"K_inter 135 K_total 156 k' 4 k {135 / 156 * 4:.4g}" in driver.words()
+        assert (
+            f"messages of a node 156 to other nodes 135 ranks of a node 4 k, at its adapter {135 / 156 * 4:.4g}"
+            in driver.words()
+        )
 
     drive(check, "minife", overrides={f"{path}.inter_node_count": "135", f"{path}.total_count": "156"})
 
@@ -635,9 +641,18 @@ def test_after_an_infeasible_point_the_page_is_as_before():
     drive(check)
 
 
+def test_fewer_than_one_rank_at_the_adapter_count_as_one():
+    path = "application.phases.halo"
+
+    async def check(driver):
+        assert "k, at its adapter 0.025 taken as 1 halo takes" in driver.words()
+
+    drive(check, "minife", overrides={f"{path}.inter_node_count": "1", f"{path}.total_count": "160"})
+
+
 def test_a_rank_alone_sends_nothing():
     async def check(driver):
-        assert "K_inter 0 K_total 0" in driver.words()
+        assert "messages of a node 0 to other nodes 0 ranks of a node 1" in driver.words()
         assert "the sum 0 s" in driver.words()
         assert "1 x 1 ranks" in driver.words()
 
@@ -649,7 +664,7 @@ def test_more_ranks_than_can_be_drawn_have_a_reason(monkeypatch):
 
     async def check(driver):
         assert "There is no placement to draw: 10,001 ranks are too many for a picture" in driver.words()
-        assert "K_inter" in driver.text()
+        assert "messages of a node" in driver.words()
 
     drive(check, overrides={"application.rank_count": "10001"})
 

@@ -129,13 +129,13 @@ def facts_of(found: Gathered) -> tuple[Fact, ...]:
     total: Fact = (f"{phase.phase} takes", duration(phase.time))
     if numbers is None:
         return (total, ("rounds", str(len(phase.messages)))) if phase.messages else (total,)
-    named = (
-        ("K_inter", numbers.inter_node_count),
-        ("K_total", numbers.total_count),
-        ("k'", numbers.process_count),
-        ("k", numbers.k),
-        ("effective k", numbers.effective_k),
-    )
+    named = [
+        ("messages of a node", numbers.total_count),
+        ("to other nodes", numbers.inter_node_count),
+        ("ranks of a node", numbers.process_count),
+        ("k, at its adapter", numbers.k),
+    ]
+    named += [("taken as", numbers.effective_k)] if numbers.k < numbers.effective_k else []
     return *((name, format_quantity(number, ONE)) for name, number in named), total
 
 
@@ -144,7 +144,7 @@ def _headed(found: Gathered) -> str:
     if found.phase is None:
         return "messages"
     combined = found.phase.combined.replace("_", " ")
-    source = "" if found.counts is None else f", K {'stated' if found.counts.stated else 'counted'}"
+    source = "" if found.counts is None else f", messages {'stated' if found.counts.stated else 'counted'}"
     return f"{found.phase.phase}: {MODEL_LABELS[found.phase.model]}, {combined}{source}"
 
 
