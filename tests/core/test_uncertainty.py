@@ -294,6 +294,7 @@ def test_values_of_one_fit_are_one_factor():
     [only] = found.indices
     assert [path.rpartition(".")[2] for path in only.paths] == ["latency", "bandwidth"]
     assert_allclose([only.first, only.total], [1, 1], rtol=0.03, atol=0)
+    assert len(found.summary()) == 1
 
 
 def test_few_samples_without_an_answer_are_left_out_and_stated():
@@ -365,3 +366,9 @@ def test_the_explorer_shows_bands_and_takes_them_away():
         assert page.lines == before
 
     on_page(ExplorePage, check, "minimd", (150, 40))
+
+
+def test_the_errors_of_models_are_told_apart_where_they_explain_something(whatif_main):
+    found = whatif_main("sensitivity", "minimd", "--samples", "64", "--show", "sobol")
+    assert "platform.model_error.kernel" in found[1]
+    assert "platform.model_error: those on this machine or its GPU alone" in found[2]

@@ -32,6 +32,10 @@ from whatif.studies.study_result import StudyResult
 from whatif.table import Table
 from whatif.units import ONE, Dimension, format_quantity
 
+MODEL_ERRORS: Final = (
+    "model_error: errors of the models for this application on all machines; "
+    "platform.model_error: those on this machine or its GPU alone"
+)
 _MOST_MISSING: Final = 0.01
 """Share of samples without an answer that changes indices by less than their errors."""
 
@@ -97,11 +101,13 @@ class Variance(StudyResult):
         return BarChart(title, AxisDescription("total Sobol' index"), tuple(rows))
 
     def summary(self) -> tuple[str, ...]:
-        """Mean and standard deviation, with the number of samples."""
+        """Mean and standard deviation, with the number of samples, and what the errors of the models are."""
         mean, deviation = (format_quantity(value, self.dimension) for value in (self.mean, self.deviation))
         spread = f"{self.result}: {mean} on average, standard deviation {deviation}"
         missing = f", of which {self.missing:,} have no answer and are left out" if self.missing else ""
-        return (f"{spread}; errors at {self.sampling.level:.0%}, {self.sampling.count:,} samples{missing}",)
+        with_models = any("model_error." in path for item in self._shown for path in item.paths)
+        numbers = f"{spread}; errors at {self.sampling.level:.0%}, {self.sampling.count:,} samples{missing}"
+        return (numbers, MODEL_ERRORS) if with_models else (numbers,)
 
 
 def sobol_indices(program: Program, sampling: Sampling, result: str = "iteration_time") -> Variance:
