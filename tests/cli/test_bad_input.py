@@ -818,6 +818,7 @@ SETS = [
     ("application.phases.halo.kind=kernel", 3, "missing key"),
     ("application.phases.tim.overhead_time=1 s", 3, "no phase `tim`; phases: pack, halo, unpack, stencil"),
     ("application.phases.haloo.halo_width=2", 3, "no phase `haloo`; did you mean `halo`?"),
+    ("halo.halo_width=2", 3, "did you mean `application.phases.halo`?"),
     ("application.phases.new.kind=overhead", 3, "new.overhead_time: missing key"),
     ("application.phases.new.kind=halo", 3, "new.model: missing key; one of postal, max_rate"),
     ("application.phases.halo.model=nonsense", 3, "is not one of"),
@@ -1183,3 +1184,26 @@ def test_names_that_no_file_can_have_are_wrong_usage(whatif_main, words, message
     code, out, err = whatif_main(*words)
     assert (code, out) == (2, "")
     assert message in err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("bids.superclips.node_price=95 kUSD", "bids.superclips: no bid `superclips`; did you mean `superchips`?"),
+        ("bids.x.node_price=95 kUSD", "no bid `x`; bids: processors, accelerators, superchips"),
+        ("mix.heta.weight=0.5", "mix.heta: no application `heta`; did you mean `heat`?"),
+        ("superchips.node_price=95 kUSD", "did you mean `bids.superchips` or"),
+    ],
+)
+def test_set_of_a_bid_or_application_that_a_study_lacks(whatif_main, text, message):
+    code, out, err = whatif_main("study", "successor", "--set", text)
+    assert (code, out) == (3, "")
+    assert message in err
+
+
+def test_a_bid_of_a_file_without_its_platform_lacks_a_key(whatif_main, tmp_path):
+    whatif_main("study", "--new", str(tmp_path / "s.toml"))
+    file = tmp_path / "s.toml"
+    file.write_text(file.read_text().replace('platform = "turin"\n', ""))
+    code, _, err = whatif_main("check", str(file))
+    assert (code, "bids.south.platform: missing key" in err) == (3, True)

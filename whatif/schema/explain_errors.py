@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from whatif.errors import did_you_mean
 from whatif.schema.fields import KEY_PATTERN, KEY_RULE, LINK_END_PATTERN
 from whatif.schema.shipped import KINDS
-from whatif.schema.toml import KeyPath, dotted, walk
+from whatif.schema.toml import KeyPath, dotted, entries
 
 _PLAIN = {
     "string_type": "must be a text in quotes",
@@ -131,8 +131,8 @@ def _meant_key(model: type[BaseModel], document: Mapping[str, Any], path: KeyPat
 
 
 def _whole_path(document: Mapping[str, Any], name: str) -> str:
-    """Hint at the values of a name further down, such as `application.rank_count`; empty without any."""
-    paths = (path for path, _ in walk(document) if len(path) > 1 and path[-1] == name and "fits" not in path)
+    """Hint at the values and tables of a name further down, such as `application.rank_count`; empty without any."""
+    paths = (path for path, _ in entries(document) if name == path[-1] != path[0] and "fits" not in path)
     # The keys of the application are those that a scenario states itself.
     found = [dotted(path) for path in sorted(paths, key=lambda path: (path[0] != "application", len(path)))]
     return f"; did you mean {' or '.join(f'`{path}`' for path in found[:3])}?" if found else ""

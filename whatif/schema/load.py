@@ -19,11 +19,17 @@ from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.removal import without_removed
 from whatif.schema.scenario_spec import ScenarioSpec
 from whatif.schema.shipped import NAME_RULE, find, is_name, kind_of, looks_like_platform, names_in
-from whatif.schema.toml import Document, KeyPath, Layer, Layers, dotted, read_document, set_at, walk
+from whatif.schema.toml import Document, KeyPath, Layer, Layers, dotted, entries, read_document, set_at, walk
 
 Model = TypeVar("Model", bound=BaseModel)
 PLATFORM: KeyPath = ("platform",)
 MAXIMUM_CHAIN = 20
+_NAMED: Final = {
+    ("union_tag_not_found", PHASES): "phase",
+    ("missing", ("bids",)): "bid",
+    ("missing", ("mix",)): "application",
+}
+"""What a name stands for, by the type of the error about a table of an unknown one, and the table that it is in."""
 # Overrides are texts; these two are booleans in TOML.
 _SWITCHES = {"true": True, "false": False}
 
@@ -339,7 +345,9 @@ def validate(model: type[Model], layers: Layers) -> Model:
         errors = error.errors(include_url=False)
         lacking = [path_of(layers.merged, item) for item in errors if item["type"] == "missing"]
         problems = [
-            _nothing_to_change(layers, item, lacking) or _no_such_phase(layers, item) or _located(layers, model, item)
+            _nothing_to_change(layers, item, lacking)
+            or _nothing_of_this_name(layers, item)
+            or _located(layers, model, item)
             for item in errors
         ]
         raise InvalidFileError(sorted(set(problems), key=lambda p: (p.file, p.line, p.column, p.key))) from None
@@ -359,17 +367,17 @@ def _nothing_to_change(layers: Layers, error: Any, lacking: Sequence[KeyPath]) -
     return layers.problem(table, f"{name} has no {what}; a new table also needs {needed}")
 
 
-def _no_such_phase(layers: Layers, error: Any) -> Problem | None:
-    """Problem of an override in a phase that no file states; None for other errors."""
+def _nothing_of_this_name(layers: Layers, error: Any) -> Problem | None:
+    """Problem of an override in a phase, a bid or an application that no file states; None for other errors."""
     path = path_of(layers.merged, error)
-    if error["type"] != "union_tag_not_found" or path[:-1] != PHASES:
-        return None
-    known = [name for name in layers.merged["application"]["phases"] if name != path[-1]]
+    at = path[:-1] if error["type"] == "missing" else path
+    what = _NAMED.get((error["type"], at[:-1]))
     # An override has no text.
-    if not known or any(layer.document.text for layer in layers.items if layer.defines(path)):
+    if what is None or any(layer.document.text for layer in layers.items if layer.defines(at)):
         return None
-    hint = did_you_mean(path[-1], known) or f"; phases: {', '.join(known)}"
-    return layers.problem(path, f"no phase `{path[-1]}`{hint}")
+    known = [path[-1] for path, _ in entries(layers.merged) if path[:-1] == at[:-1] and path != at]
+    hint = did_you_mean(at[-1], known) or f"; {what}s: {', '.join(known)}"
+    return layers.problem(at, f"no {what} `{at[-1]}`{hint}") if known else None
 
 
 def _located(layers: Layers, model: type[BaseModel], error: Any) -> Problem:
