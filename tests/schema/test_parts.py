@@ -88,6 +88,7 @@ def problem(call):
     [
         ('"h200"', '"h201"', "summit_h200.toml:3:1: node.gpu.extends: `h201`: part not found; did you mean `h200`?"),
         ('"h200"', '"../h200"', "summit_h200.toml:3:1: node.gpu.extends: `../h200`: part not found"),
+        ('"h200"', '"s"', "; state the values of another one in place of `extends`"),
         ("node.gpu.", "node.host.", "`h200` is a gpu, not a host"),
         ("node.gpu.", "node.", "`node` cannot extend a part; gpu, cpu, host"),
     ],

@@ -71,6 +71,7 @@ def test_parts_of_any_kind_go_together(gpu, processor):
         ({"gpu": "h100"}, "`h100`: no GPU of this name; did you mean `h100-sxm5-80gb`"),
         ({"processor": "epyc"}, "no processor of this name; did you mean"),
         ({"network": "infiniband-ndr"}, "did you mean `infiniband-400`?"),
+        ({"network": "NDR"}, "did you mean `infiniband-400`?"),
         ({"network": "nowhere"}, "no network of this name; known: aries"),
         ({"gpu": "epyc-9755"}, "no GPU of this name"),
         ({"gpus_per_node": 4}, "no effect without a gpu"),

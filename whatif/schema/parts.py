@@ -92,10 +92,8 @@ def part_layer(layer: Layer, table: KeyPath, name: str, folders: Sequence[Path])
         raise InvalidFileError([document.problem(asked, message, (*layer.at, *asked))])
     path = find(name, "parts", folders) if is_name(name) else None
     if path is None:
-        known = parts_of(wanted, folders)
-        raise InvalidFileError(
-            [document.problem(asked, f"`{name}`: part not found{part_meant(name, known)}", (*layer.at, *asked))]
-        )
+        hint = part_meant(name, parts_of(wanted, folders), "; state the values of another one in place of `extends`")
+        raise InvalidFileError([document.problem(asked, f"`{name}`: part not found{hint}", (*layer.at, *asked))])
     part = read_document(path)
     model = part_model(part)
     if part.data["part"] != wanted:
@@ -104,11 +102,15 @@ def part_layer(layer: Layer, table: KeyPath, name: str, folders: Sequence[Path])
     return Layer(part, (*layer.at, *table), part=True), model
 
 
-def part_meant(name: str, known: Iterable[str]) -> str:
-    """Hint at the part that is meant by an unknown name, or the known ones; `infiniband-ndr` is `infiniband-400`."""
+def part_meant(name: str, known: Iterable[str], remedy: str = "") -> str:
+    """Hint at the part that is meant by an unknown name, or the known ones and a remedy.
+
+    `infiniband-ndr` and `ndr` are `infiniband-400`.
+    """
     known = list(known)
     rated = "-".join(_LINE_RATES.get(word, word) for word in name.casefold().split("-"))
-    return did_you_mean(rated if rated in known else name, known) or f"; known: {', '.join(known)}"
+    meant = next((part for part in (rated, f"infiniband-{rated}") if part in known), name)
+    return did_you_mean(meant, known) or f"; known: {', '.join(known)}{remedy}"
 
 
 def parts_of(wanted: str, folders: Sequence[Path]) -> dict[str, Document]:
