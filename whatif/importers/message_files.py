@@ -124,6 +124,7 @@ def _has_own_names(head: str) -> bool:
 
 def _unknown(head: str) -> str:
     known = ", ".join(known.name for known in FORMATS)
-    cells = head.partition("\n")[0].split(",")
-    columns = f" ({listed((cell.strip() for cell in cells), 9)})" if len(cells) > 1 else ""
+    rows = [line.split(",") for line in head.splitlines() if not line.startswith("#")][:2]
+    is_table = len(rows) > 1 and len(rows[0]) == len(rows[1]) > 1
+    columns = f" ({listed((cell.strip() for cell in rows[0]), 9)})" if is_table else ""
     return f"no known format ({known}); for a CSV file, name its columns{columns}: --columns '{EXAMPLE}'"
