@@ -22,3 +22,14 @@ def test_an_error_is_shown_whole(size):
         assert driver.status.size.height == 1
 
     drive(check, size)
+
+
+def test_an_error_takes_one_line_of_a_flat_screen():
+    async def check(driver):
+        driver.tree.select(MEMORY)
+        await driver.press("T")
+        await driver.type("iteration_time <= 1 us")
+        assert driver.status.full.startswith("no value of")
+        assert driver.status.size.height == 1
+
+    drive(check, (80, 12))
