@@ -46,7 +46,7 @@ def test_a_search_has_the_best_choices_and_values_and_says_what_binds():
     assert (found.is_met, found.choices) == (True, {"platform": "lassen"})
     assert heard[-1] == f"platform=lassen: {found.best.points:,} points"
     assert max(answer.points for answer in found.answers) <= 1500
-    assert any(note.startswith("platform=summit, ") for note in found.notes)
+    assert any(note.startswith("next best: platform=summit, ") for note in found.notes)
     lassen = whatif.load("jacobi2d", platform="lassen")
     assert_allclose(time(lassen, **{BANDWIDTH: f"{found.values[BANDWIDTH]!r} B/s"}), 8e-3, rtol=1e-9, atol=0)
     frame = found.to_pandas().set_index("name")

@@ -29,7 +29,7 @@ _NAMED: Final = {
     ("missing", ("bids",)): "bid",
     ("missing", ("mix",)): "application",
 }
-"""What a name stands for, by the type of the error about a table of an unknown one, and the table that it is in."""
+"""Nouns for tables of any name, by the type of the error about an unknown one and the table that they are in."""
 # Overrides are texts; these two are booleans in TOML.
 _SWITCHES = {"true": True, "false": False}
 
