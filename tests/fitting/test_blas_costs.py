@@ -148,6 +148,19 @@ def test_a_breakpoint_beyond_which_an_accelerator_takes_the_calls_is_found():
     assert wrong.mean() < 0.05
 
 
+def test_large_calls_that_another_program_slows_down_are_on_no_accelerator():
+    random = np.random.default_rng(3)
+    m, n, k = np.round(random.uniform(16, 4096, (3, 1200)))
+    slowed = np.where((m >= 900) & (k >= 300), 1.5, 1.0)
+    time = slowed * (1e-6 + 7e-11 * m * n * k) * (1 + random.normal(0, 0.02, 1200))
+    fit = fit_kernel(calls(time, {"m": m, "n": n, "k": k}), "dgemm")
+    assert not fit.model.endswith("'")
+    errors = dict(
+        zip(fit.comparison.columns["model"].values, fit.comparison.columns["held_out_error"].values, strict=True)
+    )
+    assert errors["M'"] < 0.5 * errors[fit.model]
+
+
 def test_held_out_block_sizes_reject_an_accelerator_that_the_criterion_prefers():
     """Calls of OpenBLAS on two cores: small ones are slower, but there is no second processor."""
     fit = fit_kernel(two_cores("dgemm"), "dgemm")

@@ -60,6 +60,12 @@ class Candidate:
         more = self.parameter_count - self.found.free
         return self.found.criterion + more * float(np.log(len(self.found.time)))
 
+    @property
+    def is_plausible(self) -> bool:
+        """Whether an operation of a call that M' sees on an accelerator takes less time than one of the others."""
+        products = self.found.mean.coefficients.reshape(-1, len(self.names))[:, 1:2]
+        return bool((products[1:] < products[:1]).all())
+
     def predicted(self, samples: Samples) -> FloatArray:
         """Mean times of calls, on processors that are as the model."""
         times = samples.terms(self.names) @ self.found.mean.coefficients.reshape(-1, len(self.names)).T
@@ -156,9 +162,9 @@ def decade_weights(time: FloatArray) -> FloatArray:
 def preferred(tried: Sequence[Candidate], residuals: Mapping[str, FloatArray], weights: FloatArray) -> str:
     """Model of least held-out error; one with more parameters only where it is better by more than chance.
 
-    That is two standard errors of the difference; M' has to be better by `_CLEARLY` as well.
+    That is two standard errors of the difference; M' has to be better by `_CLEARLY` as well, and plausible.
     """
-    counts = {item.model: item.parameter_count for item in tried if item.model in residuals}
+    counts = {item.model: item.parameter_count for item in tried if item.model in residuals and item.is_plausible}
     chosen = ""
     for model in sorted(counts, key=lambda model: (model[-1] == "'", counts[model])):
         if not chosen:
