@@ -16,7 +16,7 @@ from whatif.schema.parameters import Parameter
 from whatif.units import ONE
 
 _PARTS: Final = np.arange(1, 100) / 100
-"""Parts that are added to a whole number: fractions that a person may state."""
+"""Parts that are added to a whole number: fractions that a user may state."""
 
 
 def with_whole_values(wiring: Wiring) -> dict[str, Parameter]:
