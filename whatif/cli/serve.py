@@ -100,14 +100,22 @@ def _serve(explorer: str, title: str, url: str, listener: socket.socket) -> None
     """
     try:
         from aiohttp import web
-        from textual_serve.server import Server
+        from textual_serve import app_service, server
     except ModuleNotFoundError:
         raise UsageError(f"`whatif serve` needs textual-serve: {install_command('serve')}") from None
 
     host, port = listener.getsockname()[:2]
     token = secrets.token_urlsafe(24)
 
-    class Explorers(Server):
+    class Explorer(app_service.AppService):
+        async def run(self) -> None:
+            await super().run()
+            # A process that ends after the event loop leaves pipes which cannot be closed any more.
+            self.stdin.close()
+            if self._process is not None:
+                await self._process.wait()
+
+    class Explorers(server.Server):
         async def on_startup(self, app: web.Application) -> None:
             echo(f"{url}/{token}/", err=True)
             echo(f"anyone with this link can use the explorer ({host}, port {port}); Ctrl+C ends it", err=True)
@@ -130,4 +138,5 @@ def _serve(explorer: str, title: str, url: str, listener: socket.socket) -> None
     async def _refuse(_: web.Request) -> web.Response:
         raise web.HTTPForbidden(text="Open the link that `whatif serve` printed.\n")
 
+    server.AppService = Explorer  # type: ignore[attr-defined] # the package has no option for it
     Explorers(explorer, title=f"whatif {title}", public_url=url, templates_path=_TEMPLATES).run()

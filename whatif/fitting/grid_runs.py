@@ -333,7 +333,7 @@ def _refuse(name: str, values: FloatArray) -> None:
     if low.any():
         at = int(np.argmax(low))
         raise UsageError(f"`{name}` of run {at + 1} is {values[at]:g}: it must be at least {least:g}")
-    no_count = ~time & ~is_count(name, values)
+    no_count = np.logical_not(time | is_count(name, values))
     if no_count.any():
         at = int(np.argmax(no_count))
         raise UsageError(f"`{name}` of run {at + 1} is {values[at]:g}: expected {COUNTED}")

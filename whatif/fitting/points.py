@@ -96,7 +96,7 @@ def choose(table: Table, test: str | None = None, buffers: str | None = None) ->
     unshared = "" if shared_test else why_unshared(table, rows)
     choice = Choice(first, sets[first], shared_test, sets.get(shared_test), unshared, ())
     used = {name: rows[name] for name in dict.fromkeys((first, shared_test)) if name}
-    reported = (*used.values(), *(requested[name] & ~rows.get(name, False) for name in requested))
+    reported = (*used.values(), *(requested[name] & np.logical_not(rows.get(name, False)) for name in requested))
     unused = rows_in_words(table, mask & ~np.logical_or.reduce(reported)) if test is None else ""
     warnings = (*left_out, *_choice_warnings(table, choice, used), *([f"not used: {unused}"] if unused else []))
     return replace(choice, warnings=warnings)

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, create_model
-from pydantic.fields import FieldInfo
 
 from whatif.errors import InvalidFileError, did_you_mean
 from whatif.schema.application import RegressionPhase, StructuredGridPhase
@@ -57,7 +56,7 @@ def _file_model(base: type[BaseModel], whole: bool) -> type[BaseModel]:
     if not whole:
         extra["data"] = (FittedData | None, None)
     for name, info in {} if whole else base.model_fields.items():
-        extra[name] = (info.annotation, FieldInfo.merge_field_infos(info, default=None))
+        extra[name] = (Annotated[info.annotation, info], None)
     return create_model(f"{base.__name__}File", __base__=base, **extra)
 
 
