@@ -18,13 +18,20 @@ step "build, twice"
 "$PYTHON" -m build --quiet --outdir "$work/again" .
 for file in "$out"/*; do cmp "$file" "$work/again/$(basename "$file")"; done
 
-# Answers of an installed program, from another folder: a run, a band, a simulation, measured runs, a study.
+# Answers of an installed program, from another folder: all scenarios, a band, a simulation, measured runs, a study.
 answers() {
-  for words in "--version" "run jacobi2d" "run minimd --samples 64 --spread assumed=20%" "validate minife --by result" \
+  for words in "--version" "run minimd --samples 64 --spread assumed=20%" "validate minife --by result" \
     "run jacobi2d --set application.communication=simulated --set application.rank_count=24" "study successor"; do
     # shellcheck disable=SC2086 # words are several arguments
-    (cd "$work" && "$1/bin/whatif" $words >answer.txt 2>&1) || { cat "$work/answer.txt"; return 1; }
+    answer "$1" $words
   done
+  for scenario in $("$1/bin/whatif" list scenarios | cut -f1); do answer "$1" run "$scenario"; done
+}
+
+answer() { # environment, words of a command
+  program=$1/bin/whatif
+  shift
+  (cd "$work" && "$program" "$@" >answer.txt 2>&1) || { cat "$work/answer.txt"; exit 1; }
 }
 
 install_in() { # environment, Python, arguments of pip
