@@ -44,6 +44,14 @@ def test_plots_on_the_terminal(whatif_main, kind, shown):
     assert "\x1b" not in out
 
 
+def test_what_a_plot_states_is_not_noted_again(whatif_main):
+    _, out, err = whatif_main("show", "placement", "jacobi2d", *FEW, "--plot")
+    _, _, noted = whatif_main("show", "placement", "jacobi2d", *FEW)
+    busiest = next(line for line in noted.splitlines() if line.startswith("busiest node "))
+    assert f"capitals: {busiest}\n" in out
+    assert [line for line in noted.splitlines() if line not in err.splitlines()] == ["4 x 3 ranks", busiest]
+
+
 def test_table_of_the_timeline_has_bars_that_follow_one_another(whatif_main):
     code, out, _ = whatif_main("show", "timeline", "jacobi2d")
     bars = [re.search("█+", line) for line in out.splitlines()[1:]]

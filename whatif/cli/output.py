@@ -82,7 +82,8 @@ class Output:
         """Print the notes of a result and write the result; raise `InfeasiblePointError` if it has no answer."""
         if self.path is not None:
             result.check_output(self.path)
-        show_notes(result.notes)
+        drawn = result.caption() if self._on_terminal else ()
+        show_notes(note for note in result.notes if note not in drawn)
         obstacle = result.obstacle()
         if result.shows_failures or not obstacle:
             self._write(result)
@@ -127,11 +128,16 @@ class Output:
 
         if self.path is not None:
             write_picture(result.picture(), self.path)
-        elif is_plain():
-            self.print_table(result.readable_table())
-        else:
+        elif self._on_terminal:
             # Bar charts are drawn into files only: their verbs have no --plot.
             show_picture(cast("Description | Box | TileMap | LaneChart", result.picture()))
+        else:
+            self.print_table(result.readable_table())
+
+    @property
+    def _on_terminal(self) -> bool:
+        """Whether a picture is drawn in characters."""
+        return self.is_picture and self.path is None and not is_plain()
 
     def print_table(self, table: Table, optional: Sequence[Collection[str]] = ()) -> None:
         """Write a table; a narrow terminal omits the first groups of optional columns."""

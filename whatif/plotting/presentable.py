@@ -68,6 +68,10 @@ class Presentable:
         """Remark on a result that is incomplete because Ctrl-C was pressed; empty for a complete one."""
         return ""
 
+    def caption(self) -> tuple[str, ...]:
+        """Lines below the picture on a terminal; a note among them is not printed again."""
+        return ()
+
     def picture(self) -> Drawable:
         """The result as a plot description. Raise `UsageError` if it has no picture."""
         raise UsageError("this result has no picture")

@@ -41,13 +41,16 @@ class Placement(StudyResult):
         """The part that is shown, and the messages of the busiest node."""
         return _part_words(self.whole), _busiest_words(self.whole)
 
+    def caption(self) -> tuple[str, str]:
+        """The part that is drawn, and the messages of the busiest node."""
+        return _part_words(self.window), _busiest_words(self.window)
+
     def picture(self) -> TileMap:
         """A tile for each rank; lines between nodes, thin ones between sockets; the busiest node is hatched."""
         found = self.window
         rows, columns = found.axes if len(found.axes) > 1 else ("", *found.axes)
         return TileMap(
-            self.title, columns, rows, found.part.ranks, found.nodes, found.sockets, found.busiest,
-            _part_words(found), _busiest_words(found),
+            self.title, columns, rows, found.part.ranks, found.nodes, found.sockets, found.busiest, *self.caption(),
         )  # fmt: skip
 
 
