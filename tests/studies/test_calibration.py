@@ -307,7 +307,7 @@ def test_file_keeps_comments_and_states_source_intervals_and_range(tmp_path, wha
             ("minife", "--runs", "halo.csv", "--correct", "kernels"),
             "no measured value depends on corrections of kernels",
         ),
-        (("minife", "--correct", "kernel"), "'kernel' is not one of"),
+        (("minife", "--correct", "kernel"), "--correct kernel: expected one of "),
         (("minife", "-o", "x.svg"), "no picture"),
     ],
 )

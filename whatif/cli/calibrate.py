@@ -9,14 +9,15 @@ import click
 
 from whatif.cli.options import log_option, overrides_of, scenario_options
 from whatif.cli.output import Output, output_options
+from whatif.cli.values import Choice, FilePath
 from whatif.limits import CORRECTIONS, TABLE_FORMATS
 
 
 @click.command("calibrate")
 @scenario_options
-@click.option("--runs", type=click.Path(path_type=Path), metavar="FILE",
+@click.option("--runs", type=FilePath(path_type=Path), metavar="FILE",
               help="CSV file of measured runs.  [default: that of the scenario]")  # fmt: skip
-@click.option("--correct", "corrections", multiple=True, type=click.Choice(CORRECTIONS),
+@click.option("--correct", "corrections", multiple=True, type=Choice(CORRECTIONS),
               help="Use these corrections instead of those that lower the error at held-out runs.")  # fmt: skip
 @log_option
 @output_options(picture=False, formats=(*TABLE_FORMATS, "toml"))

@@ -9,12 +9,13 @@ import click
 
 from whatif.cli.echo import echo
 from whatif.cli.options import platforms_option, show_notes
+from whatif.cli.values import FilePath
 
 
 @click.command("check")
 @click.argument("files", nargs=-1, required=True, metavar="FILE..")
 @platforms_option
-@click.option("--against", type=click.Path(path_type=Path, dir_okay=False), metavar="JSON",
+@click.option("--against", type=FilePath(path_type=Path, dir_okay=False), metavar="JSON",
               help="Exit with 5 if a result of a scenario differs from this file.")  # fmt: skip
 @click.option("--tolerance", metavar="SHARE",
               help="Share by which a result may differ: `1 %` or 0.01.  [default: 0.1 %]")  # fmt: skip

@@ -9,6 +9,7 @@ import click
 
 from whatif.cli.options import overrides_of, scenario_options, show_notes
 from whatif.cli.output import Output
+from whatif.cli.values import Choice, FilePath, Whole
 from whatif.errors import UsageError
 from whatif.limits import PICTURES
 from whatif.visible_text import visible
@@ -26,13 +27,13 @@ FORMATS: Final = ("table", "json", "markdown", "latex")
 @click.argument("term", required=False)
 @click.option(
     "--depth",
-    type=click.IntRange(0),
+    type=Whole(0),
     metavar="N",
     help="Number of levels to show below TERM; without TERM 3, else all.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+@click.option("-o", "--output", type=FilePath(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write to this file (.txt, .json, .md, .tex).")  # fmt: skip
-@click.option("--format", "file_format", type=click.Choice(FORMATS),
+@click.option("--format", "file_format", type=Choice(FORMATS),
               help="Output format; by default that of the file name, else table: the tree as text. The list in LaTeX "
                    "needs the package amsmath.")  # fmt: skip
 def command(

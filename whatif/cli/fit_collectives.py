@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from whatif.cli.fit_options import PlatformTarget, columns_option, datasheet_option, platform_options, where_option
+from whatif.cli.values import Choice, Whole
 from whatif.vocabulary import LIBRARIES
 
 
@@ -15,9 +16,9 @@ from whatif.vocabulary import LIBRARIES
 @platform_options
 @datasheet_option
 @click.option("--operation", metavar="NAME", help="Operation of outputs that do not state it, such as alltoall.")
-@click.option("--ranks", type=click.IntRange(min=1), help="Number of ranks of outputs that do not state it.")
-@click.option("--ranks-per-node", type=click.IntRange(min=1), help="Ranks of a node; tables hold for these only.")
-@click.option("--library", type=click.Choice(LIBRARIES), help="Library that was measured.  [default: by the tool]")
+@click.option("--ranks", type=Whole(min=1), help="Number of ranks of outputs that do not state it.")
+@click.option("--ranks-per-node", type=Whole(min=1), help="Ranks of a node; tables hold for these only.")
+@click.option("--library", type=Choice(LIBRARIES), help="Library that was measured.  [default: by the tool]")
 @click.option("--tables", is_flag=True, help='Write times as they are, for `algorithm = "measured"`.')
 @columns_option
 @where_option

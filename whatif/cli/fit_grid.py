@@ -10,6 +10,7 @@ import click
 from whatif.cli.fit_options import ModelTarget, format_option, model_options
 from whatif.cli.options import show_notes
 from whatif.cli.output import Output
+from whatif.cli.values import Choice, Whole
 from whatif.errors import UsageError
 from whatif.vocabulary import GRID_WEIGHTINGS
 
@@ -19,14 +20,14 @@ from whatif.vocabulary import GRID_WEIGHTINGS
 @click.option("--reduction", is_flag=True, help="Fit K_r too, of a global reduction in every iteration.")
 @click.option(
     "--weighting",
-    type=click.Choice(GRID_WEIGHTINGS),
+    type=Choice(GRID_WEIGHTINGS),
     default="relative",
     show_default=True,
     help="Minimise relative residuals, or the absolute ones of Eq. 5.",
 )
 @click.option("--level", help="Confidence level of the intervals.  [default: 95%]")
-@click.option("--bootstrap", type=click.IntRange(10, 100_000), metavar="N", help="Take errors from N resampled fits.")
-@click.option("--seed", type=click.IntRange(0), help="Random seed of the bootstrap.  [default: 0]")
+@click.option("--bootstrap", type=Whole(10, 100_000), metavar="N", help="Take errors from N resampled fits.")
+@click.option("--seed", type=Whole(0), help="Random seed of the bootstrap.  [default: 0]")
 @click.option(
     "--target",
     "targets",

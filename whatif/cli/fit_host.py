@@ -8,15 +8,16 @@ from typing import Any
 import click
 
 from whatif.cli.fit_options import PlatformTarget, datasheet_option, platform_options
+from whatif.cli.values import Choice, Whole
 from whatif.vocabulary import CORE_BINDINGS
 
 
 @click.command("host")
 @platform_options
 @datasheet_option
-@click.option("--sockets", type=click.IntRange(min=1), help="Sockets that were measured.  [default: those of a node]")
+@click.option("--sockets", type=Whole(min=1), help="Sockets that were measured.  [default: those of a node]")
 @click.option(
-    "--binding", type=click.Choice(CORE_BINDINGS), default="spread", show_default=True,
+    "--binding", type=Choice(CORE_BINDINGS), default="spread", show_default=True,
     help="Whether active cores were spread over all NUMA domains, or filled one socket or one domain after another.",
 )  # fmt: skip
 def command(files: tuple[Path, ...], target: PlatformTarget, **options: Any) -> None:

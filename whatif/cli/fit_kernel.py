@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from whatif.cli.fit_options import PlatformTarget, columns_option, distance_option, platform_options, where_option
+from whatif.cli.values import Whole
 
 
 @click.command("kernel")
@@ -20,8 +21,10 @@ from whatif.cli.fit_options import PlatformTarget, columns_option, distance_opti
 @where_option
 @click.option("--without", multiple=True, metavar="NODE", help="Leave this node out.")
 @click.option("--average", multiple=True, metavar="NODE", help="Replace this node by the mean of the others.")
-@click.option("--synthetic", type=int, metavar="NODES", help="Draw a machine of NODES nodes from the calibrated ones.")
-@click.option("--seed", type=int, help="Random seed.  [default: 0]")
+@click.option(
+    "--synthetic", type=Whole(), metavar="NODES", help="Draw a machine of NODES nodes from the calibrated ones."
+)
+@click.option("--seed", type=Whole(), help="Random seed.  [default: 0]")
 def command(files: tuple[Path, ...], target: PlatformTarget, **options: Any) -> None:
     """Fit the costs of HPL's kernels, or the costs of messages in pieces, to calibrations.
 

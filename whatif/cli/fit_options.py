@@ -12,6 +12,7 @@ import click
 
 from whatif.cli.options import Command, show_notes, with_options
 from whatif.cli.output import Output
+from whatif.cli.values import Choice, FilePath
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 from whatif.vocabulary import DISTANCES
@@ -24,22 +25,20 @@ if TYPE_CHECKING:
 _FORMULA: Final = re.compile(r"[\w)]\s*~")
 
 
-class _MeasuredFile(click.Path):
+class _MeasuredFile(FilePath):
     """Path of an existing file; a formula in its place is an error that names its option."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Path of the file."""
         if _FORMULA.search(str(value)) and not Path(value).exists():
-            self.fail(f"`{value}` is not a file; a formula is an option: --formula '{value}'", param, ctx)
+            raise UsageError(f"`{value}` is not a file; a formula is an option: --formula '{value}'")
         return super().convert(value, param, ctx)
 
 
 files_argument = click.argument(
     "files", nargs=-1, required=True, metavar="FILE..", type=_MeasuredFile(path_type=Path, exists=True)
 )
-format_option = click.option(
-    "--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True
-)
+format_option = click.option("--format", "file_format", type=Choice(TABLE_FORMATS), default="table", show_default=True)
 columns_option = click.option(
     "--columns", metavar="NAME=HEADING,..", help="Columns of CSV files, e.g. 'time=Wall time [ms],ranks=Ranks'."
 )
@@ -53,7 +52,7 @@ long_option = click.option(
 )
 distance_option = click.option(
     "--distance",
-    type=click.Choice([distance.replace("_", "-") for distance in DISTANCES]),
+    type=Choice([distance.replace("_", "-") for distance in DISTANCES]),
     help="Distance of the measured messages.  [default: inter-node]",
 )
 datasheet_option = click.option(
@@ -110,7 +109,7 @@ def platform_options(command: Command) -> Command:
         command(target=PlatformTarget(**{name: given.pop(name) for name in names}), **given)
 
     output = click.option(
-        "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="PLATFORM.toml",
+        "-o", "--output", type=FilePath(path_type=Path, dir_okay=False), metavar="PLATFORM.toml",
         help="Write the parameters to this platform file; without it nothing is written.",
     )  # fmt: skip
     extends = click.option("--extends", metavar="NAME", help="Platform that a new PLATFORM.toml extends.")
@@ -150,7 +149,7 @@ def model_options(command: Command) -> Command:
         names = ("output", "scenario", "source", "platform")
         command(target=ModelTarget(**{name: given.pop(name) for name in names}), **given)
 
-    file = click.Path(path_type=Path, dir_okay=False)
+    file = FilePath(path_type=Path, dir_okay=False)
     output = click.option("-o", "--output", type=file, metavar="MODEL.toml", help="Write a part that a phase extends.")
     scenario = click.option(
         "--scenario", type=file, metavar="SCENARIO.toml", help="With -o: write a scenario that uses the model."

@@ -11,6 +11,7 @@ from whatif.cli.echo import echo
 from whatif.cli.fit_options import ModelTarget, format_option, model_options
 from whatif.cli.options import show_notes
 from whatif.cli.output import Output
+from whatif.cli.values import Choice, FilePath, Whole
 from whatif.errors import UsageError
 from whatif.limits import REGRESSION_TABLES
 from whatif.vocabulary import INTERVAL_KINDS
@@ -21,22 +22,22 @@ from whatif.vocabulary import INTERVAL_KINDS
 @click.option("--formula", metavar="'TIME ~ TERMS'", help="Model as in R, e.g. `time ~ (x1 + I(x1**2)) * x2`.")
 @click.option("--search", metavar="'TIME ~ NAMES'", help="Search the best terms of these columns, e.g. `time ~ p + n`.")
 @click.option("--compare", multiple=True, metavar="FORMULA", help="Another model of the same runs, compared by ANOVA.")
-@click.option("--folds", type=int, metavar="K", help="Cross-validate with K folds.")
-@click.option("--repeat", type=click.IntRange(1, 1000), help="Number of cross-validations.  [default: 1]")
-@click.option("--held-out", type=click.Path(path_type=Path, exists=True), metavar="FILE", help="Runs to predict.")
-@click.option("--hold-out", type=int, metavar="N", help="Predict N randomly drawn runs from the others.")
+@click.option("--folds", type=Whole(), metavar="K", help="Cross-validate with K folds.")
+@click.option("--repeat", type=Whole(1, 1000), help="Number of cross-validations.  [default: 1]")
+@click.option("--held-out", type=FilePath(path_type=Path, exists=True), metavar="FILE", help="Runs to predict.")
+@click.option("--hold-out", type=Whole(), metavar="N", help="Predict N randomly drawn runs from the others.")
 @click.option("--level", help="Confidence level of the intervals.  [default: 95%]")
 @click.option(
     "--interval",
-    type=click.Choice(INTERVAL_KINDS),
+    type=Choice(INTERVAL_KINDS),
     help="Interval of a single run, or of the mean of many.  [default: prediction]",
 )
 @click.option(
     "--at", multiple=True, metavar="NAME=VALUE,..", help="Predict at these values, e.g. 'nodes=512,size=8 GB'."
 )
 @click.option("--second-opinion", is_flag=True, help="Compare with an additive model of smooth curves.")
-@click.option("--seed", type=click.IntRange(0, 2**31), help="Random seed of folds and held-out runs.  [default: 0]")
-@click.option("--show", type=click.Choice(REGRESSION_TABLES), help="Table to print.  [default: by the other options]")
+@click.option("--seed", type=Whole(0, 2**31), help="Random seed of folds and held-out runs.  [default: 0]")
+@click.option("--show", type=Choice(REGRESSION_TABLES), help="Table to print.  [default: by the other options]")
 @format_option
 def command(files: tuple[Path, ...], target: ModelTarget, level: str | None, file_format: str, **options: Any) -> None:
     """Fit a linear model to measured runs, check it, and predict with an interval.

@@ -13,6 +13,7 @@ from whatif.cli.echo import echo
 from whatif.cli.options import Command, parse_sets, platforms_option, set_option, show_notes, with_options
 from whatif.cli.output import Output, output_options
 from whatif.cli.progress import runs_percentage
+from whatif.cli.values import Choice, FilePath, Whole
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -29,38 +30,36 @@ def machine_options(command: Command) -> Command:
         set_option,
         click.option(
             "--ranks-per-node",
-            type=click.IntRange(1, 2**24),
+            type=Whole(1, 2**24),
             help="Ranks on a node; default: one for each GPU or core.",
         ),
         click.option(
             "--binding",
-            type=click.Choice(["by_core", "by_socket"]),
+            type=Choice(["by_core", "by_socket"]),
             default="by_core",
             show_default=True,
             help="Ranks of a node fill one socket after the other, or alternate between the sockets.",
         ),
         click.option(
             "--panel-on",
-            type=click.Choice(["device", "host"]),
+            type=Choice(["device", "host"]),
             default="device",
             show_default=True,
             help="Where panels are factored: with the matrix, or on the host of the GPUs, as in rocHPL.",
         ),
         click.option("--hosts", default="", metavar="NODE,..|FILE", help="Nodes to use, in this order."),
-        click.option(
-            "--without-slowest", type=click.IntRange(0), default=0, metavar="K", help="Leave out the K slowest nodes."
-        ),
-        click.option("--cluster", type=click.IntRange(1), metavar="NODES", help="Draw a machine of NODES nodes."),
+        click.option("--without-slowest", type=Whole(0), default=0, metavar="K", help="Leave out the K slowest nodes."),
+        click.option("--cluster", type=Whole(1), metavar="NODES", help="Draw a machine of NODES nodes."),
         click.option(
             "--spread",
             default="",
             metavar="LEVEL=SHARE,..",
             help="Standard deviations of --cluster by node, processor, day and call, such as node=2%,call=3%.",
         ),
-        click.option("--cluster-seed", type=click.IntRange(0, 2**53), help="Random seed of --cluster; default: 0."),
+        click.option("--cluster-seed", type=Whole(0, 2**53), help="Random seed of --cluster; default: 0."),
         click.option(
             "--without-uplinks",
-            type=click.IntRange(0),
+            type=Whole(0),
             default=0,
             metavar="K",
             help="Remove K uplinks of every lowest-level switch of a fat tree.",
@@ -70,24 +69,24 @@ def machine_options(command: Command) -> Command:
 
 
 @click.command("hpl")
-@click.argument("input_file", metavar="HPL.dat", type=click.Path(path_type=Path))
+@click.argument("input_file", metavar="HPL.dat", type=FilePath(path_type=Path, exists=True, dir_okay=False))
 @machine_options
 @click.option("--noise", is_flag=True, help="Draw the time of every kernel call, as the platform states.")
 @click.option("--network-noise", is_flag=True, help="Draw the time of every message from its modes.")
-@click.option("--replicates", type=click.IntRange(1, 10_000), help="Runs of each combination; default with noise: 10.")
-@click.option("--seed", type=click.IntRange(0, 2**53), help="Random seed of the first replicate; default: 0.")
+@click.option("--replicates", type=Whole(1, 10_000), help="Runs of each combination; default with noise: 10.")
+@click.option("--seed", type=Whole(0, 2**53), help="Random seed of the first replicate; default: 0.")
 @click.option(
     "--measured",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=FilePath(path_type=Path, exists=True, dir_okay=False),
     metavar="HPL.out",
     help="Compare the predictions with the runs of an output of HPL.",
 )
 @click.option("--components", is_flag=True, help="Add the parts of the time, as HPL's detailed timing.")
 @output_options(picture=False, formats=("hpl", *TABLE_FORMATS, "toml"))
-@click.option("--save", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.toml",
+@click.option("--save", type=FilePath(path_type=Path, dir_okay=False), metavar="FILE.toml",
               help="Write the first combination as a scenario instead of simulating.")  # fmt: skip
-@click.option("--max-points", type=click.IntRange(1, 1_000_000), default=10_000, show_default=True,
+@click.option("--max-points", type=Whole(1, 1_000_000), default=10_000, show_default=True,
               help="Most combinations that are simulated.")  # fmt: skip
 def command(input_file: Path, output: Output, save: Path | None, overrides: tuple[str, ...], **options: Any) -> None:
     """Simulate every combination of HPL.dat on a platform, in HPL's order, and print HPL's own table.

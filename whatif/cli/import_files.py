@@ -13,6 +13,7 @@ from whatif.cli.fit_options import columns_option, files_argument, long_option, 
 from whatif.cli.lazy_group import LazyGroup
 from whatif.cli.options import platforms_option
 from whatif.cli.output import Output, output_options
+from whatif.cli.values import FilePath
 from whatif.errors import UsageError, WhatifError
 from whatif.limits import TABLE_FORMATS
 from whatif.paths import is_file, is_folder
@@ -157,7 +158,7 @@ def logs(
 
 
 @command.command("model", short_help="Transformers: config.json of model hubs.")
-@click.argument("file", metavar="CONFIG", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("file", metavar="CONFIG", type=FilePath(path_type=Path, exists=True, dir_okay=False))
 @output_options(picture=False, formats=("toml", *TABLE_FORMATS))
 def model(file: Path, output: Output) -> None:
     """Print the transformer of a configuration file as a part that `[application.transformer]` extends, or a table."""
@@ -167,7 +168,7 @@ def model(file: Path, output: Output) -> None:
 
 
 @command.command("trace", short_help="MPI traces: DUMPI, SimGrid, GOAL, OTF2.")
-@click.argument("file", metavar="TRACE", type=click.Path(path_type=Path, exists=True))
+@click.argument("file", metavar="TRACE", type=FilePath(path_type=Path, exists=True))
 @click.option("--platform", metavar="NAME", help="Platform of the scenario.  [default: summit]")
 @platforms_option
 @output_options(picture=False, formats=(*TABLE_FORMATS, "toml"))

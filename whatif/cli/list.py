@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from whatif.cli.echo import echo
+from whatif.cli.values import Choice
 from whatif.limits import LISTED
 
 
 @click.command("list")
-@click.argument("what", type=click.Choice(LISTED))
+@click.argument("what", type=Choice(LISTED))
 @click.argument("scenario", required=False)
 @click.option(
     "--platform", metavar="NAME|FILE", help="Parameters on this platform; without SCENARIO only those of the platform."

@@ -11,13 +11,14 @@ from whatif.cli.fit_options import format_option
 from whatif.cli.options import show_notes
 from whatif.cli.output import Output
 from whatif.cli.progress import progress_line
+from whatif.cli.values import FilePath
 
 
 @click.command("measure")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="PLATFORM.toml",
+@click.option("-o", "--output", type=FilePath(path_type=Path, dir_okay=False), metavar="PLATFORM.toml",
               help="Write this platform file; without it nothing is written.")  # fmt: skip
 @click.option("--quick", is_flag=True, help="Measure for 20 s instead of two minutes, with larger errors.")
-@click.option("--blas", type=click.Path(dir_okay=False), metavar="FILE",
+@click.option("--blas", type=FilePath(dir_okay=False), metavar="FILE",
               help="BLAS that your programs use, such as libblas.so.3.  [default: that of scipy]")  # fmt: skip
 @click.option("--launcher", metavar="COMMAND",
               help="Command that starts the measured MPI ranks.  [default: mpirun -n 2]")  # fmt: skip

@@ -9,22 +9,23 @@ import click
 
 from whatif.cli.echo import echo
 from whatif.cli.options import platform_option, platforms_option, show_notes
+from whatif.cli.values import FilePath, Whole
 
 
 @click.command("new")
 @click.argument("name", metavar="NAME")
 @platform_option
 @click.option("--gpu", metavar="PART", help="GPU of a new machine: a part from `whatif list parts`.")
-@click.option("--gpus-per-node", type=click.IntRange(1), metavar="N", help="GPUs of a node.  [default: 1]")
+@click.option("--gpus-per-node", type=Whole(1), metavar="N", help="GPUs of a node.  [default: 1]")
 @click.option("--processor", metavar="PART", help="Processor of the machine.  [default: a generic one]")
-@click.option("--sockets-per-node", type=click.IntRange(1), metavar="N", help="Processors of a node.  [default: 1]")
+@click.option("--sockets-per-node", type=Whole(1), metavar="N", help="Processors of a node.  [default: 1]")
 @click.option("--network", metavar="PART", help="Network between nodes.  [default: 100 Gbit/s]")
-@click.option("--ports-per-node", type=click.IntRange(1), metavar="N", help="Network ports of a node.  [default: 1]")
-@click.option("--nodes", "node_count", type=click.IntRange(1), metavar="N", help="Nodes of the machine.  [default: 1]")
+@click.option("--ports-per-node", type=Whole(1), metavar="N", help="Network ports of a node.  [default: 1]")
+@click.option("--nodes", "node_count", type=Whole(1), metavar="N", help="Nodes of the machine.  [default: 1]")
 @click.option("--phase", "phases", multiple=True, metavar="[NAME=]SOURCE",
               help="Phase: a motif such as stencil, SCENARIO:PHASE, a profile, a trace; repeat for more.")  # fmt: skip
 @click.option(
-    "--runs", type=click.Path(path_type=Path), metavar="FILE", help="CSV file of measured runs, of the stated machine."
+    "--runs", type=FilePath(path_type=Path), metavar="FILE", help="CSV file of measured runs, of the stated machine."
 )
 @platforms_option
 def command(name: str, **options: Any) -> None:

@@ -13,6 +13,7 @@ import click
 
 from whatif.cli.echo import echo
 from whatif.cli.options import overrides_of, parse_sets, question_options
+from whatif.cli.values import FilePath
 from whatif.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,23 +29,23 @@ _LARGEST_JOURNAL = 10_000_000
 @click.option(
     "--measured",
     multiple=True,
-    type=click.Path(path_type=Path, exists=True),
+    type=FilePath(path_type=Path, exists=True),
     metavar="FILE",
     help="Measured message times to fit, a file or a folder.",
 )
 @click.option(
     "--runs",
     multiple=True,
-    type=click.Path(path_type=Path, exists=True),
+    type=FilePath(path_type=Path, exists=True),
     metavar="FILE",
     help="Measured runs to fit a model to, a file or a folder.",
 )
 @click.option("--formula", metavar="'TIME ~ TERMS'", help="Formula of the model, as for `whatif fit regression`.")
 @click.option("--columns", metavar="NAME=HEADING,..", help="Columns of measured CSV files.")
 @click.option("--where", metavar="NAME=TEXT", help="Keep only rows of measured CSV files where NAME equals TEXT.")
-@click.option("--replay", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Replay a journal.")
+@click.option("--replay", type=FilePath(path_type=Path, dir_okay=False), metavar="FILE", help="Replay a journal.")
 @click.option(
-    "--journal", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Append every command to FILE."
+    "--journal", type=FilePath(path_type=Path, dir_okay=False), metavar="FILE", help="Append every command to FILE."
 )
 def command(
     scenario: str = "jacobi2d",

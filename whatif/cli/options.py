@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem
 
 from whatif.arguments import pairs
 from whatif.cli.echo import echo
+from whatif.cli.values import FilePath, Whole
 from whatif.errors import UsageError
 from whatif.paths import exists
 
@@ -45,7 +46,7 @@ platforms_option = click.option(
     "--platform-dir",
     "platform_dirs",
     multiple=True,
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    type=FilePath(path_type=Path, file_okay=False, exists=True),
     metavar="DIR",
     help="Folder to search for platforms, before the shipped ones.",
 )
@@ -63,7 +64,7 @@ on_option = click.option(
 )  # fmt: skip
 workers_option = click.option(
     "--workers",
-    type=click.IntRange(1, 4096),
+    type=Whole(1, 4096),
     metavar="N",
     help="With --on: number of workers, by default one per core.",
 )
@@ -84,7 +85,7 @@ def log_option(command: Command) -> Command:
 
     @click.option(
         "--log",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FilePath(path_type=Path, dir_okay=False),
         metavar="FILE",
         help="Keep slow values, such as simulated times, in this file; the same command continues from it.",
     )
@@ -111,11 +112,11 @@ def uncertainty_options(command: Command) -> Command:
 _SAMPLING: Final = (
     click.option(
         "--samples",
-        type=click.IntRange(2),
+        type=Whole(2),
         metavar="N",
         help="Sample the uncertain values N times (best a power of 2): results get a band.",
     ),
-    click.option("--seed", type=click.IntRange(0), metavar="N", help="Random seed.  [default: 0]"),
+    click.option("--seed", type=Whole(0), metavar="N", help="Random seed.  [default: 0]"),
     click.option("--level", metavar="SHARE", help="Confidence level of the band.  [default: 90%]"),
     click.option(
         "--spread",

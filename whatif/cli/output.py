@@ -16,6 +16,7 @@ import click
 from whatif.atomic import atomic_file, require_writable
 from whatif.cli.echo import echo
 from whatif.cli.options import Command, show_notes, with_options
+from whatif.cli.values import Choice, FilePath
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.limits import PICTURES, TABLE_FORMATS
 from whatif.plain_text import is_plain
@@ -172,12 +173,12 @@ def output_options(
 
     The first of the formats is the default; `toml` is written by the result itself.
     """
-    file = click.Path(path_type=Path, dir_okay=False)
+    file = FilePath(path_type=Path, dir_okay=False)
     drawn = " or a picture (.svg, .png, .pdf)" if picture else " or a TOML file (.toml)" if "toml" in formats else ""
     options = [
         click.option("-o", "--output", type=file, metavar="FILE",
                      help=f"Write a table (.csv, .json, .md, .html, .txt){drawn} to this file."),
-        click.option("--format", "file_format", type=click.Choice(formats),
+        click.option("--format", "file_format", type=Choice(formats),
                      help=f"Output format; by default that of the file name, else {formats[0]}."),
     ]  # fmt: skip
     if plot:

@@ -8,8 +8,9 @@ import click
 
 from whatif.cli.options import platforms_option
 from whatif.cli.output import Output, output_options
+from whatif.cli.values import FilePath
 
-_PROFILE = click.Path(path_type=Path, exists=True)
+_PROFILE = FilePath(path_type=Path, exists=True)
 
 
 @click.command("project")

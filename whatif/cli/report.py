@@ -8,13 +8,14 @@ from typing import Any
 import click
 
 from whatif.cli.options import overrides_of, scenario_options, show_notes
+from whatif.cli.values import FilePath
 
 
 @click.command("report")
 @scenario_options
 @click.option("--sweep", "axes", multiple=True, metavar="PATH=SPEC", help="Sweep instead of the scenario's own.")
 @click.option("--against", metavar="NAME", help="Platform or scenario to explain the difference from: a name or file.")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html", required=True)
+@click.option("-o", "--output", type=FilePath(path_type=Path, dir_okay=False), metavar="FILE.html", required=True)
 def command(scenario: str, output: Path, axes: tuple[str, ...], overrides: tuple[str, ...], **options: Any) -> None:
     """Write a page on SCENARIO: results, pictures, sensitivities, equations, values with sources and grades, files.
 

@@ -19,6 +19,7 @@ from whatif.cli.options import (
 )
 from whatif.cli.output import Output
 from whatif.cli.progress import show_percentage
+from whatif.cli.values import Choice, FilePath, Whole
 from whatif.errors import UsageError
 from whatif.limits import DEFAULT_MAXIMUM_POINTS, FORMATS, MOST_POINTS, PICTURES
 from whatif.vocabulary import RELATIONS, Relation
@@ -36,27 +37,27 @@ from whatif.vocabulary import RELATIONS, Relation
 )
 @uncertainty_options
 @click.option("--point", is_flag=True, help="Ignore the scenario's own sweep.")
-@click.option("--format", "file_format", type=click.Choice(FORMATS),
+@click.option("--format", "file_format", type=Choice(FORMATS),
               help="Output format; by default that of the file name, else table.")  # fmt: skip
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
+@click.option("-o", "--output", type=FilePath(path_type=Path), metavar="FILE",
               help="Write a table, or a picture (.svg, .png, .pdf). With --on and a name without suffix, write a "
                    "folder of Parquet files; repeat the command to continue it.")  # fmt: skip
 @click.option("--plot", is_flag=True, help="Plot the iteration time over the first swept parameter.")
-@click.option("--relative", type=click.Choice(RELATIONS),
+@click.option("--relative", type=Choice(RELATIONS),
               help="Draw the iteration time relative to the present point: speedup (larger is better) or ratio; or as "
                    "parallel efficiency over application.rank_count.")  # fmt: skip
-@click.option("--runs", type=click.Path(path_type=Path), metavar="FILE",
+@click.option("--runs", type=FilePath(path_type=Path), metavar="FILE",
               help="CSV file of measured runs to draw over the curves.  [default: that of the scenario]")  # fmt: skip
 @click.option(
     "--max-points",
-    type=click.IntRange(1, MOST_POINTS),
+    type=Whole(1, MOST_POINTS),
     default=DEFAULT_MAXIMUM_POINTS,
     show_default=True,
     help="Largest grid that is evaluated.",
 )
 @on_option
 @workers_option
-@click.option("--part-points", type=click.IntRange(1, MOST_POINTS), metavar="N",
+@click.option("--part-points", type=Whole(1, MOST_POINTS), metavar="N",
               help="With --on: number of points that a worker evaluates at a time.")  # fmt: skip
 def command(
     scenario: str,

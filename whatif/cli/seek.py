@@ -9,6 +9,7 @@ import click
 from whatif.cli.options import log_option, parse_sets, scenario_options
 from whatif.cli.output import Output, output_options
 from whatif.cli.progress import progress_line
+from whatif.cli.values import Whole
 from whatif.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
               help="Objectives of a Pareto front, to minimise or, as `max RESULT`, to maximise.")  # fmt: skip
 @click.option("--within", metavar="SHARE",
               help="Operating range: share of the best of each --pareto objective.  [default: 10%]")  # fmt: skip
-@click.option("--points", type=click.IntRange(1, 10_000_000), metavar="N",
+@click.option("--points", type=Whole(1, 10_000_000), metavar="N",
               help="Most points per combination of choices; by default 20000, or if each is simulated 200, with "
               "--pareto 100.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(0, 2**31), metavar="N", help="Random seed.  [default: 0]")
+@click.option("--seed", type=Whole(0, 2**31), metavar="N", help="Random seed.  [default: 0]")
 @log_option
 @output_options(plot="Draw the result of --equal-to or --pareto.")
 def command(

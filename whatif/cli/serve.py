@@ -15,6 +15,7 @@ import click
 
 from whatif.cli.echo import echo
 from whatif.cli.options import scenario_options
+from whatif.cli.values import Whole
 from whatif.errors import UsageError
 from whatif.extras import install_command
 
@@ -26,7 +27,7 @@ _EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 - to recognise, not to 
 
 @click.command("serve")
 @scenario_options
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port; 0: any free one.")
+@click.option("--port", type=Whole(0, 65535), default=8000, show_default=True, help="Port; 0: any free one.")
 @click.option("--host", default=_LOCAL, show_default=True, help="Address to listen at.")
 @click.option("--public-url", metavar="URL", help="Address for browsers, behind a tunnel or proxy: http://..")
 def command(

@@ -9,6 +9,7 @@ import click
 from whatif.cli.lazy_group import LazyGroup
 from whatif.cli.options import parse_sets, scenario_options
 from whatif.cli.output import Output, output_options
+from whatif.cli.values import Whole
 from whatif.errors import UsageError
 
 phase_option = click.option("--phase", metavar="NAME", help="Phase; by default the first one that sends messages.")
@@ -50,7 +51,7 @@ def messages_command(overrides: tuple[str, ...], output: Output, sent: bool, **o
 @command.command("placement")
 @scenario_options
 @click.option("--phase", metavar="NAME", help="Halo phase; by default the first one.")
-@click.option("--plane", type=click.IntRange(0), metavar="N",
+@click.option("--plane", type=Whole(0), metavar="N",
               help="Plane of a 3D grid, from 0 on; by default that of the busiest node.")  # fmt: skip
 @output_options(plot="Draw the nodes as letters, the busiest one as capitals.")
 def placement_command(overrides: tuple[str, ...], output: Output, **options: Any) -> None:
@@ -63,7 +64,7 @@ def placement_command(overrides: tuple[str, ...], output: Output, **options: Any
 @command.command("domains")
 @scenario_options
 @phase_option
-@click.option("--message", type=click.IntRange(1), metavar="N",
+@click.option("--message", type=Whole(1), metavar="N",
               help="Message whose path is marked: a row of `messages --sent`; by default the farthest.")  # fmt: skip
 @output_options(plot="Draw the domains as boxes.")
 def domains_command(overrides: tuple[str, ...], output: Output, **options: Any) -> None:

@@ -10,6 +10,7 @@ from whatif.cli.echo import echo
 from whatif.cli.options import parse_sets, question_options
 from whatif.cli.output import Output, output_options
 from whatif.cli.progress import remark_on_duration
+from whatif.cli.values import Choice, FilePath, Whole
 from whatif.limits import MOST_LANES
 from whatif.vocabulary import SIMULATION_TABLES, TRACE_MODELS, SimulationTable, TraceModel
 
@@ -19,7 +20,7 @@ from whatif.vocabulary import SIMULATION_TABLES, TRACE_MODELS, SimulationTable, 
 @question_options
 @click.option(
     "--model",
-    type=click.Choice(TRACE_MODELS),
+    type=Choice(TRACE_MODELS),
     help="Model of the messages of a trace; default: the most accurate one that the platform has parameters for.",
 )
 @click.option(
@@ -30,11 +31,11 @@ from whatif.vocabulary import SIMULATION_TABLES, TRACE_MODELS, SimulationTable, 
     help="Algorithms of the collectives of a trace: by the rules of a library (mpich, openmpi), or of one operation"
     " (allreduce=ring); may be repeated.",
 )
-@click.option("--ranks", type=click.IntRange(1), help="Number of ranks; a trace must be regular to be extrapolated.")
-@click.option("--iterations", type=click.IntRange(1), default=1, show_default=True, help="Iterations of a scenario.")
+@click.option("--ranks", type=Whole(1), help="Number of ranks; a trace must be regular to be extrapolated.")
+@click.option("--iterations", type=Whole(1), default=1, show_default=True, help="Iterations of a scenario.")
 @click.option(
     "--show",
-    type=click.Choice(SIMULATION_TABLES),
+    type=Choice(SIMULATION_TABLES),
     default="ranks",
     show_default=True,
     help="Time of each rank, all messages, the critical path, or slopes of the run time in latency and bandwidth.",
@@ -42,7 +43,7 @@ from whatif.vocabulary import SIMULATION_TABLES, TRACE_MODELS, SimulationTable, 
 @output_options(plot=f"Draw the time lines of the first {MOST_LANES} ranks.")
 @click.option(
     "--timeline",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FilePath(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="Write the time line: FILE.json for Perfetto, FILE.paje for ViTE.",
 )

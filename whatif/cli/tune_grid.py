@@ -11,6 +11,7 @@ from whatif.cli.echo import echo
 from whatif.cli.options import parse_sets, scenario_options
 from whatif.cli.output import Output, output_options
 from whatif.cli.progress import progress_line
+from whatif.cli.values import FilePath, Whole
 
 
 @click.command("grid", short_help="Decomposition and mapping of an application's grid.")
@@ -18,8 +19,8 @@ from whatif.cli.progress import progress_line
 @click.option("--whole-grid", is_flag=True, help="Keep the whole grid (strong scaling), even if the file states the "
               "cells of a rank.")  # fmt: skip
 @click.option("--result", default="iteration_time", show_default=True, help="A result, or a phase: terms.NAME.")
-@click.option("--show", "count", type=click.IntRange(1), default=10, show_default=True, help="Number of layouts shown.")
-@click.option("--save", type=click.Path(path_type=Path, dir_okay=False), metavar="SCENARIO.toml",
+@click.option("--show", "count", type=Whole(1), default=10, show_default=True, help="Number of layouts shown.")
+@click.option("--save", type=FilePath(path_type=Path, dir_okay=False), metavar="SCENARIO.toml",
               help="Write SCENARIO with the best layout to a scenario file; comments are kept.")  # fmt: skip
 @output_options(picture=False)
 def command(

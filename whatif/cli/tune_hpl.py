@@ -15,11 +15,12 @@ from whatif.cli.hpl import machine_options
 from whatif.cli.options import on_option, parse_sets, workers_option
 from whatif.cli.output import Output, output_options
 from whatif.cli.progress import runs_percentage
+from whatif.cli.values import FilePath, Whole
 
 
 @click.command("hpl")
 @machine_options
-@click.option("--ranks", type=click.IntRange(1, 2**24), help="P x Q; default: as many as fit the platform.")
+@click.option("--ranks", type=Whole(1, 2**24), help="P x Q; default: as many as fit the platform.")
 @click.option("--grid", "grids", multiple=True, metavar="PxQ", help="Grid to search; default: all grids of --ranks.")
 @click.option("--memory-fraction", metavar="SHARE", default="80%", show_default=True,
               help="Share of the nodes' memory for the matrix.")  # fmt: skip
@@ -28,12 +29,12 @@ from whatif.cli.progress import runs_percentage
 @click.option("--broadcasts", metavar="NAME,..", help="Such as ring or long_modified; default: all six.")
 @click.option("--swaps", metavar="NAME,..", help="binary_exchange, spread_roll, mix; default: all.")
 @click.option("--depths", metavar="DEPTH,..", default="0, 1", show_default=True, help="Panels of look-ahead.")
-@click.option("--candidates", type=click.IntRange(1, 100_000), default=200, show_default=True,
+@click.option("--candidates", type=Whole(1, 100_000), default=200, show_default=True,
               help="Combinations to simulate, drawn at random if there are more.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(0, 2**53), default=0, show_default=True, help="Random seed.")
-@click.option("--log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+@click.option("--seed", type=Whole(0, 2**53), default=0, show_default=True, help="Random seed.")
+@click.option("--log", type=FilePath(path_type=Path, dir_okay=False), metavar="FILE",
               help="Keep every run in this file; the same search continues from it.")  # fmt: skip
-@click.option("--write-input", type=click.Path(path_type=Path, dir_okay=False), metavar="HPL.dat",
+@click.option("--write-input", type=FilePath(path_type=Path, dir_okay=False), metavar="HPL.dat",
               help="Write the best configuration as an HPL.dat.")  # fmt: skip
 @on_option
 @workers_option

@@ -8,6 +8,7 @@ import click
 
 from whatif.cli.options import overrides_of, scenario_options
 from whatif.cli.output import Output, output_options
+from whatif.cli.values import Whole
 
 
 @click.command("transformer")
@@ -15,7 +16,7 @@ from whatif.cli.output import Output, output_options
 @click.option("--keep", multiple=True, metavar="KEY", help="Key of `application.plan` to keep at its stated value.")
 @click.option(
     "--top",
-    type=click.IntRange(1, 10_000),
+    type=Whole(1, 10_000),
     default=10,
     show_default=True,
     help="Number of fastest plans, and of those on the Pareto front.",
