@@ -44,6 +44,18 @@ def test_the_mix_at_equal_nodes_is_its_throughput_by_node(tmp_path):
     assert_allclose(row["equal money"], throughput(100, SIX) * 40 / 50, rtol=1e-12, atol=0)
 
 
+def test_weights_that_do_not_add_up_to_one_are_shown_as_shares(tmp_path):
+    path = study_file(tmp_path)
+    line = "weights of the mix add up to {}; as shares: {}"
+    assert line.format(4, "a 75.0%, b 25.0%") in whatif.study(path).notes
+    assert (
+        line.format(60.4, "a 99.3%, b 0.7%")
+        in whatif.study(path, overrides={"mix.a.weight": 60, "mix.b.weight": 0.4}).notes
+    )
+    shares = whatif.study(path, overrides={"mix.a.weight": 0.7, "mix.b.weight": 0.3})
+    assert [note for note in shares.notes if note.startswith("weights")] == []
+
+
 def test_nodes_throughput_and_merit_of_three_bids_are_those_of_hand_arithmetic(tmp_path):
     found = whatif.study(study_file(tmp_path))
     sizes = {"six": (100, SIX), "four": (125, FOUR), "three": (90, THREE)}

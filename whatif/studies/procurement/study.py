@@ -201,7 +201,13 @@ def study_of(
     mixes = {name: Mix.of(jobs.of(name)) for name in file.spec.machines}
     nodes = _present_nodes(file, jobs)
     outcomes = _ranked(file, mixes, prices, terms, nodes)
-    notes = (*remarks(jobs.adjustments), *price_remarks(prices), *_warnings(jobs), *_failures(outcomes))
+    notes = (
+        *_shares(file),
+        *remarks(jobs.adjustments),
+        *price_remarks(prices),
+        *_warnings(jobs),
+        *_failures(outcomes),
+    )
     return Study(file, jobs, prices, terms, mixes, nodes, outcomes, overrides or {}, cache, show, remarks=notes)
 
 
@@ -270,6 +276,15 @@ def _without_power(file: StudyFile, jobs: Jobs, prices: Prices) -> Iterator[Prob
             where = f"in its platform or in `[bids.{name}.overrides]`"
             message = f"no power, which {needed} needs: state {unstated} {where}"
             yield file.problem(f"bids.{name}.platform", message)
+
+
+def _shares(file: StudyFile) -> Iterator[str]:
+    """Remark on weights that do not add up to 1: the shares that they give."""
+    weights = {name: part.weight for name, part in file.spec.mix.items()}
+    total = sum(weights.values())
+    if not math.isclose(total, 1):
+        shares = ", ".join(f"{name} {weight / total:.1%}" for name, weight in weights.items())
+        yield f"weights of the mix add up to {total:g}; as shares: {shares}"
 
 
 def _failures(outcomes: Mapping[str, Outcome]) -> Iterator[str]:
