@@ -29,6 +29,17 @@ def test_a_wrong_part_names_the_one_that_was_meant(whatif_main, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_wrong_platform_and_phases_are_reported_together(whatif_main, tmp_path):
+    code, _, err = whatif_main("new", "mine", "--platform", "lassn", "--phase", "a=x.jsn", "--phase", "stencl")
+    assert code == 2
+    assert [line.partition("; ")[0] for line in err.splitlines()] == [
+        "lassn: no such file or shipped name",
+        "`x.jsn`: no such motif, scenario or file",
+        "`stencl`: no such motif, scenario or file",
+    ]
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_name_that_is_not_utf_8_is_told_and_leaves_no_file(whatif_main, tmp_path):
     code, out, err = whatif_main("new", "n\udcff")
     assert (code, out) == (2, "")

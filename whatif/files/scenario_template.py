@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+from whatif.errors import UsageError, WhatifError
 from whatif.paths import user_path
 from whatif.schema.load import load_platform
 from whatif.schema.motifs import application_of, motif_named, phase_file
@@ -77,9 +79,10 @@ def template(
     """Text of a new scenario on a platform, for a file in a folder.
 
     Its phases are those of `phases` (name of a phase, source), by default a halo and its work. The first profile or
-    trace among the sources gives the numbers of ranks and iterations. Raise `UsageError` for an unknown source.
+    trace among the sources gives the numbers of ranks and iterations. Raise `UsageError` for unknown sources, with the
+    error of the platform if that is wrong, too.
     """
-    machine = load_platform(platform, folders)[0]
+    machine = _machine(platform, tuple(folders), [source for _, source in phases])
     node = machine.node
     device = "GPU" if node.gpu is not None else "core" if node.cpu is not None else ""
     ranks = f", one for each {device}" if device else "\nranks_per_node = 16"
@@ -91,6 +94,24 @@ def template(
     for phase, source in phases:
         document = edited(document, PhaseEdit("add", phase, source), tuple(folders))
     return document.text
+
+
+def _machine(platform: str, folders: tuple[Path, ...], sources: Sequence[str]) -> PlatformSpec:
+    """Platform of a name; raise the errors of platform and sources together."""
+    by_name = [source for source in sources if phase_file(user_path(source)) is None]
+    checks: list[Callable[[], object]] = [partial(load_platform, platform, folders)]
+    checks += [partial(motif_named, source, folders) for source in by_name]
+    errors = []
+    for check in checks:
+        try:
+            check()
+        except WhatifError as error:
+            errors.append(error)
+    if len(errors) > 1:
+        raise UsageError("\n".join(map(str, errors)))
+    if errors:
+        raise errors[0]
+    return load_platform(platform, folders)[0]
 
 
 def _as_told(document: Document, phases: Sequence[tuple[str, str]], folders: tuple[Path, ...]) -> Document:
