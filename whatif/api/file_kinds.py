@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +23,9 @@ _VERBS: Final[Mapping[str, str]] = {
 }
 """Verbs, each with the function that recognises its files; the first that does is taken."""
 
+_ALSO: Final = {"transfer": "profile"}
+"""Verbs that read the files of another."""
+
 
 def import_verb(path: str | Path) -> str:
     """Verb after `whatif import` that reads a file or folder, by its content; empty for one of no known format.
@@ -33,6 +36,12 @@ def import_verb(path: str | Path) -> str:
     'kernels'
     """
     return next((verb for verb, function in _VERBS.items() if _recognises(function, Path(path))), "")
+
+
+def other_verb(paths: Iterable[str | Path], verb: str) -> str:
+    """Verb after `whatif import` that reads the first file of a known format; empty for the verb that refused it."""
+    found = next(filter(None, map(import_verb, paths)), "")
+    return "" if found in (verb, _ALSO.get(verb)) else found
 
 
 def refusal(path: str | Path) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from whatif.api.file_kinds import import_verb, refusal
+from whatif.api.file_kinds import import_verb, other_verb, refusal
 from whatif.cli.echo import echo
 from whatif.cli.fit_options import columns_option, files_argument, long_option, where_option
 from whatif.cli.lazy_group import LazyGroup
@@ -21,8 +21,6 @@ from whatif.plugins import registered_verbs
 
 _ARGUMENTS: Final = "whatif.import"
 _SHEETS: Final = {".csv", ".tsv"}
-_ALSO: Final = {"transfer": "profile"}
-"""Verbs that read the files of another."""
 
 
 class ImportGroup(LazyGroup):
@@ -58,8 +56,7 @@ class ImportGroup(LazyGroup):
             return super().invoke(ctx)
         except WhatifError as error:
             verb, *words = ctx.meta.get(_ARGUMENTS, [""])
-            other = next(filter(None, map(import_verb, words)), verb)
-            if other in (verb, _ALSO.get(verb)):
+            if not (other := other_verb(words, verb)):
                 raise
             raise UsageError(f"{error}; `whatif import {other}` reads it") from None
 

@@ -16,6 +16,7 @@ from textual.events import Key
 from tests.driver import GPUS, drive
 from tests.page_harness import SIZES, on_page
 from tests.paths import DATA as TEST_DATA
+from tests.paths import ROOT
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError, WhatifError
@@ -26,9 +27,11 @@ from whatif.tui.commands.explorer_commands import Edit, EditAll, Show, parse_lin
 from whatif.tui.commands.history import lines_to
 from whatif.tui.dialogs.windows import ChoicePrompt, TextPrompt
 from whatif.tui.jobs.fit_job import fit_of_view
+from whatif.tui.jobs.regression_job import regression_of_view
 from whatif.tui.labels import with_error
 from whatif.tui.pages.fit import FitPage, FitView, summary
 from whatif.tui.pages.messages import MessagesPage
+from whatif.tui.pages.runs import RunsView
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.fit_plot import FitPlot
@@ -133,6 +136,20 @@ def test_the_axes_of_both_plots_stand_in_one_column_and_the_mouse_reads_both(sev
             assert plot.cross is not None, down
 
     on_page(FitPage, check, changes=(Show("fit.files", several),))
+
+
+@pytest.mark.parametrize(
+    ("job", "view", "name", "reader"),
+    [
+        (fit_of_view, FitView, "HPL.out", "`whatif import logs {}` reads it"),
+        (fit_of_view, FitView, "tree.goal", "`whatif import trace {}` reads it"),
+        (fit_of_view, FitView, "lammps.nvvp", "page profile reads it"),
+        (regression_of_view, RunsView, "minife_profile.json", "`whatif import kernels {}` reads it"),
+    ],
+)
+def test_a_file_of_another_kind_is_refused_with_the_page_or_verb_that_reads_it(job, view, name, reader):
+    path = ROOT / "docs" / "examples" / name
+    assert job(view(files=(str(path),))).reason.endswith(f"; {reader.format(path)}")
 
 
 def test_several_pair_counts_make_a_curve_each_and_a_recommendation(several):

@@ -12,7 +12,7 @@ import numpy as np
 
 from whatif.errors import UsageError, WhatifError
 from whatif.tui.files.file_paths import paths_of
-from whatif.tui.jobs.refusal import answer_or_refusal
+from whatif.tui.jobs.refusal import answer_or_refusal, naming_other_readers
 from whatif.units import Dimension
 
 if TYPE_CHECKING:
@@ -167,7 +167,9 @@ def _stamps(path: Path) -> Iterator[tuple[str, int, int]]:
 def _measurements(files: StampedFiles) -> ImportedTable:
     from whatif.api.measurements import import_network  # noqa: PLC0415 - not for the explorer itself
 
-    return import_network(paths_of(files.names), columns=files.columns, where=files.rows)
+    paths = paths_of(files.names)
+    with naming_other_readers(paths, "network"):
+        return import_network(paths, columns=files.columns, where=files.rows)
 
 
 @lru_cache(maxsize=16)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from whatif.table import Column, Table
 from whatif.tui.files.file_paths import paths_of
 from whatif.tui.jobs.fit_job import StampedFiles, files_of
-from whatif.tui.jobs.refusal import answer_or_refusal
+from whatif.tui.jobs.refusal import answer_or_refusal, naming_other_readers
 from whatif.units import Dimension
 
 if TYPE_CHECKING:
@@ -86,7 +86,9 @@ def _regressions(runs: StampedFiles) -> Regressions:
     from whatif.api.measurements import import_runs  # noqa: PLC0415 - not for the explorer itself
     from whatif.api.regressions import Regressions  # noqa: PLC0415
 
-    return Regressions(import_runs(paths_of(runs.names), columns=runs.columns, where=runs.rows))
+    paths = paths_of(runs.names)
+    with naming_other_readers(paths, "runs"):
+        return Regressions(import_runs(paths, columns=runs.columns, where=runs.rows))
 
 
 def _in_base_units(review: RegressionReview, found: Regressions) -> RunsRegression:
