@@ -14,6 +14,7 @@ from whatif.files.study_edits import edited_study, put_study
 from whatif.files.study_template import write_study_template
 from whatif.paths import toml_path
 from whatif.schema.study_file import open_study
+from whatif.schema.toml import Document
 from whatif.studies.procurement.placing import present_scenario
 from whatif.studies.procurement.study import Study, study_of
 from whatif.studies.procurement.sweeping import StudySweep, absolute_values, study_sweep
@@ -68,7 +69,7 @@ def study_scenario(source: AnyStudy, overrides: Overrides | None = None) -> Scen
     return present_scenario(open_study(source, absolute_values(source, overrides or {})))
 
 
-def save_study(source: AnyStudy, overrides: Overrides, path: str | Path) -> None:
+def save_study(source: AnyStudy | Document, overrides: Overrides, path: str | Path) -> None:
     """Write a study with overrides into its own file or another one; comments and order stay.
 
     The new file must be usable where it is. Raise `InvalidFileError` if a file that it names is missing, `UsageError`

@@ -10,6 +10,7 @@ from typing import Any, Final
 from whatif.atomic import write_text
 from whatif.errors import UsageError
 from whatif.files.scenario_edits import put_text
+from whatif.paths import is_file
 from whatif.schema.parameters import stated_parameters
 from whatif.schema.study_file import StudyFile, open_study
 from whatif.schema.toml import Document, KeyPath, Layer, parse_document
@@ -53,9 +54,9 @@ def _literal(text: str, before: Any) -> str:
 def put_study(path: Path, document: Document, edited: Document) -> None:
     """Write an edited study into its own file, or into another one, whole or not at all.
 
-    Raise `ChangedOnDiskError` for its own file if it has changed since it was read.
+    Its own file is made again where it was deleted. Raise `ChangedOnDiskError` if it has changed since it was read.
     """
-    own = document.folder is not None and path.resolve() == Path(document.name).resolve()
+    own = is_file(path) and document.folder is not None and path.resolve() == Path(document.name).resolve()
     if own:
         put_text(path, document, edited.text)
     else:

@@ -344,7 +344,8 @@ def test_changed_values_are_not_lost_on_quitting(tmp_path):
     assert not list((tmp_path / "kept").glob("*.journal"))
 
 
-def test_changed_values_are_saved_by_key(tmp_path, monkeypatch):
+@pytest.mark.parametrize("deleted", [False, True])
+def test_changed_values_are_saved_by_key(tmp_path, monkeypatch, deleted):
     path = study_file(tmp_path)
     path.write_text(path.read_text().replace('"50 kUSD"', '"50 kUSD" # to be confirmed'))
     scenario, opening = opened_source(str(path), overrides=(CHEAPER,))
@@ -356,6 +357,10 @@ def test_changed_values_are_saved_by_key(tmp_path, monkeypatch):
 
     async def check(driver):
         page = await opened_page(driver)
+        if deleted:
+            path.unlink()
+            page.look()
+            await driver.until(lambda: "no such file" in driver.screen_text())
         await driver.pilot.press("w")
         await driver.until(lambda: isinstance(driver.app.screen, TextPrompt))
         assert driver.app.screen.query_one("Input").value == str(path)

@@ -12,6 +12,7 @@ from whatif.errors import WhatifError
 from whatif.plotting.bars import BarChart
 from whatif.schema.parameters import stated_parameters
 from whatif.schema.study_file import open_study
+from whatif.schema.toml import Document
 from whatif.studies.procurement.study import Study, study_of
 from whatif.studies.procurement.study_jobs import JobCache, Jobs
 from whatif.studies.procurement.sweeping import absolute_values
@@ -48,6 +49,8 @@ class StudyAnswer(NamedTuple):
     """Path and text of every value that the study states."""
     files: tuple[Path, ...]
     """Files that the answer follows from."""
+    document: Document
+    """The file of the study as it was read, without changed values."""
 
 
 # Of the study seen last: its file and the version of that, with its jobs.
@@ -70,6 +73,7 @@ def answered(request: StudyRequest) -> StudyAnswer:
         changed=_changed(request.file, values, stated),
         values=tuple(stated.items()),
         files=_files(found),
+        document=found.file.document,
     )
 
 
@@ -109,7 +113,7 @@ def with_value(file: str, values: str, line: str) -> str:
     return text_of(changed)
 
 
-def saved(file: str, values: str, path: Path) -> str:
+def saved(study: str | Document, values: str, path: Path) -> str:
     """Message about a study whose changed values are written to a file."""
-    save_study(file, values_in(values), path)
+    save_study(study, values_in(values), path)
     return f"saved to {path}"

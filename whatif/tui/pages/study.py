@@ -14,8 +14,9 @@ from textual.content import Content
 from textual.widgets import Static
 
 from whatif.errors import UsageError, WhatifError
-from whatif.paths import toml_path
+from whatif.paths import is_file, toml_path
 from whatif.schema.shipped import is_shipped
+from whatif.schema.toml import Document
 from whatif.tui.commands.study_values import values_in
 from whatif.tui.dialogs.pick_list import PickList
 from whatif.tui.dialogs.windows import TextPrompt, may_write
@@ -330,11 +331,11 @@ class StudyPage(Page[StudyPageView]):
         name = await self.app.push_screen_wait(TextPrompt("Save the study to", start))
         path = toml_path(name) if name else None
         if path is not None and (path.resolve() == own or await may_write(self.app, path)):
-            await self._write(known, path)
+            await self._write(known.file if is_file(own) else found.document, known.values, path)
 
-    async def _write(self, known: StudyRequest, path: Path) -> None:
+    async def _write(self, study: str | Document, values: str, path: Path) -> None:
         try:
-            said = await run_once(saved, known.file, known.values, path)
+            said = await run_once(saved, study, values, path)
         except WhatifError as problem:
             self.report(str(problem))
         else:
