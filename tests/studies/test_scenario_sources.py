@@ -98,7 +98,7 @@ def test_a_folder_without_a_trace_is_refused_as_one():
         opened("empty")
 
 
-@pytest.mark.parametrize("source", ["jacobi3d", "x" * 5000, "a\0b"])
+@pytest.mark.parametrize("source", ["", "jacobi3d", "x" * 5000, "a\0b"])
 def test_a_name_of_nothing_is_refused_as_a_scenario(source):
     with pytest.raises(InvalidFileError, match="no such file or shipped name"):
         opened(source)

@@ -213,7 +213,7 @@ def open_document(source: str | Path, kind: str, folders: Sequence[Path] = ()) -
         near = [str(item) for item in islice(path.parent.glob("*.toml"), _MOST_NEAR)] if is_name(path.name) else []
         hint = did_you_mean(name, [*near, *known]) or f"; known: {', '.join(known)}"
         hint = _HPL if kind == "scenarios" and name.casefold() == "hpl" else hint
-        raise InvalidFileError([Problem(name, 0, 0, "", f"no such file or shipped name{hint}")])
+        raise InvalidFileError([Problem(name or "``", 0, 0, "", f"no such file or shipped name{hint}")])
     return read_document(found)
 
 

@@ -41,11 +41,11 @@ def open_source(
     `model` charges the messages of a trace; None: the most accurate one that the platform has parameters for. Raise
     `InvalidFileError` for a file that is neither, `UsageError` for the model of a scenario.
     """
-    if model is not None and (isinstance(source, Scenario) or _kind(Path(source)) != "trace"):
+    if model is not None and (isinstance(source, Scenario) or _kind(source) != "trace"):
         raise UsageError("model: only for traces; the phases of a scenario name theirs")
     folders, stated = tuple(map(Path, platform_dirs)), checked_overrides(overrides or {})
     path = Path() if isinstance(source, Scenario) else Path(source)
-    kind = "scenario" if isinstance(source, Scenario) else _kind(path)
+    kind = "scenario" if isinstance(source, Scenario) else _kind(source)
     if isinstance(source, Scenario):
         placed = source if platform is None else source.on(platform)
         return ScenarioSource(placed.with_overrides(stated) if stated else placed, kind)
@@ -81,9 +81,11 @@ def _trace_document(path: Path, machine: Platform, model: str | None) -> Documen
     return trace_scenario(path, machine, model or "")
 
 
-def _kind(path: Path) -> str:
+def _kind(source: str | Path) -> str:
     """Kind of a file; a file or folder that is neither trace nor profile hides no shipped scenario of its name."""
-    if path.suffix == ".toml" or not exists(path):
+    path = Path(source)
+    # `Path("")` is the present folder.
+    if not source or path.suffix == ".toml" or not exists(path):
         return "scenario"
     from whatif.importers.trace_formats import is_trace
 
