@@ -461,6 +461,13 @@ def test_the_explorer_refuses_a_pipe_and_names_the_verb_for_it(words):
     assert done.stdout == ""
 
 
+@pytest.mark.parametrize("output", [("--plot",), ("-o", "sweep.svg")])
+def test_a_sweep_without_a_feasible_point_has_no_picture(whatif_main, tmp_path, output):
+    code, out, err = whatif_main("run", "minife", "--sweep", "application.rank_count=1e9, 2e9", *output)
+    assert (code, out, list(tmp_path.iterdir())) == (4, "", [])
+    assert "whatif: infeasible: more than 16,777,216 ranks" in err
+
+
 def test_every_infeasible_point_has_its_own_reason(good):
     sweeps = ("--sweep", "application.rank_count=100, 100000", "--sweep", "application.memory_size=1 GB, 20 GB")
     rows = json.loads(good("run", "jacobi2d", *sweeps, "--format", "json"))["rows"]

@@ -135,7 +135,7 @@ class SweepParts(Presentable):
 
     def picture(self) -> Drawable:
         """Iteration time over the first swept parameter, with measured runs; the phases of one iteration for a
-        single point. Raise `UsageError` if `runs` cannot be shown."""
+        single point. Raise `UsageError` if `runs` cannot be shown, `InfeasiblePointError` without a feasible point."""
         if self.request.grid.axes:
             return self._picture()
         from whatif.studies.bar_charts import phase_bars
@@ -148,6 +148,7 @@ class SweepParts(Presentable):
 
         require_choice("relative", self.relation, ("value", *RELATIONS))
         whole = self.whole()
+        self.raise_if_infeasible()
         picture = whole.picture()
         if self.relation == "value":
             return self._with_measured(picture)
