@@ -60,6 +60,16 @@ def test_for_short_checkpoints_the_best_interval_is_youngs():
     assert_allclose(found, math.sqrt(2 * 10.0 * 30 * DAY), rtol=0.01)
 
 
+@pytest.mark.parametrize(
+    "stated", [{"platform.node.failure_interval": "1 s"}, {"application.plan.checkpoint_time": "1e9 s"}]
+)
+def test_a_training_without_progress_is_infeasible_with_the_cause(stated):
+    interval = {"platform.node.failure_interval": "30 days", "application.plan.token_count": "1e12"}
+    found = whatif.run("llama_training", overrides={**interval, **stated})
+    assert found.infeasible == 1
+    assert "goodput is 0: nodes fail before the job has restarted and written a checkpoint (" in "".join(found.notes)
+
+
 def test_the_whole_training_takes_longer_by_what_failures_cost():
     stated = {"application.plan.token_count": "1e12", "platform.price.node_rate": "25 USD/h"}
     alone = whatif.run("llama_training", overrides=stated)

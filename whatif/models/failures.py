@@ -53,6 +53,12 @@ def goodput(
     return np.where((checkpoint_interval > 0) & np.isfinite(segment), share, 0.0)
 
 
+@model("g > 0", "definition")
+def progresses(goodput: Fraction) -> Count:
+    """1 where some of the time is useful, else 0. Elementwise; valid for g ≥ 0."""
+    return np.asarray(goodput > 0, dtype=np.float64)
+
+
 @model("N / (R g)", "definition")
 def training_time(token_count: Count, token_rate: PerSecond, goodput: Fraction) -> Seconds:
     """Time to train on N tokens, at R tokens per second of useful time. Elementwise; valid for R > 0, g > 0."""

@@ -58,6 +58,10 @@ def _whole_training(parts: Parts, times: Mapping[str, str], tokens: str) -> dict
     found = _goodput(parts) if f"{NODE}.failure_interval" in parts.context.wiring.parameters else {}
     if parts.plan.token_count is None:
         return found
+    if "goodput" in found:
+        paths = f"{NODE}.failure_interval, {PLAN}.checkpoint_time, {PLAN}.restart_time"
+        reason = f"goodput is 0: nodes fail before the job has restarted and written a checkpoint ({paths})"
+        parts.context.wiring.require("training.progress", reason, failures.progresses, {"goodput": found["goodput"]})
     whole = parts.add("training.whole_time", failures.training_time, token_count=f"{PLAN}.token_count",
                       token_rate=tokens, goodput=found.get("goodput", ONCE))  # fmt: skip
     return {**found, "training_time": whole, **_amounts(parts, times, whole)}
