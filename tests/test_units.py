@@ -261,6 +261,8 @@ def test_format_of_quantities(value, dimension, text):
         ("nan s", "is not a number with a unit"),
         ("1e999 s", "too large"),
         ("1e308 EB", "too large"),
+        ("1e-400 s", "`1e-400 s` is too small for a 64-bit float; write 0"),
+        ("-0.001e-320 ns", "too small"),
         ("-1e999", "too large"),
         ("1 EB^9*EB^9*EB^9", "too large"),
         ("1 ns^9*ns^9*ns^9*ns^9*ns^9", "too small"),

@@ -211,6 +211,8 @@ def parse_quantity(text: str) -> Quantity:
     value = _scaled(match[1], size)
     if not math.isfinite(value):
         raise UnitError(f"`{text[:60]}` is too large for a 64-bit float")
+    if not value and re.match(r"[-+]?[0_.]*[1-9]", match[1]):
+        raise UnitError(f"`{text[:60]}` is too small for a 64-bit float; write 0")
     return Quantity(value, dimension)
 
 
