@@ -98,6 +98,16 @@ def test_numbers_that_were_not_tried_are_a_doubt():
     assert found.obstacle().endswith("; not all whole numbers were tried")
 
 
+def test_the_number_of_tried_values_is_reported():
+    program, lines = Scenario.open("jacobi2d").program, []
+    target = parse_target("iteration_time <= 1 ms", program)
+    found = seek(program, "application.rank_count", target, 6.0, 300.0, lines.append)
+    assert found.tried_all
+    assert lines == [f"{at} of 295 values of application.rank_count are tried" for at in (0, 256)] + [
+        f"{at} of 296 values of application.rank_count are tried" for at in (0, 256)
+    ]
+
+
 def test_the_result_equals_that_of_a_run_with_the_value():
     scenario = Scenario.open("minife")
     found = seek(scenario.program, BANDWIDTH, parse_target("iteration_time <= 4 ms", scenario.program))

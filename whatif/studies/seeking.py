@@ -47,7 +47,7 @@ def seek_study(
     with option_named("--vary", [item.path for item in varied]):
         if points is None and seed is None and has_root_finder(scenario, varied, wanted, objective):
             (item,), (target,) = varied, wanted
-            nearest = seek(scenario.program, item.path, target, item.low, item.high).about(scenario)
+            nearest = seek(scenario.program, item.path, target, item.low, item.high, progress).about(scenario)
             return replace(nearest, remarks=(*nearest.remarks, *_beyond(scenario.program, nearest.values)))
         found = _searched(scenario, varied, SearchGoal(wanted, objective), seed or 0, points, progress).about(scenario)
         program = found.best.combination.program if found.best is not None else None
