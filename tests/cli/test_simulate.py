@@ -159,6 +159,29 @@ def test_an_algorithm_of_a_collective_that_a_trace_does_not_call_has_no_effect(t
         whatif.simulate(path, platform="lassen", collectives=[collective])
 
 
+@pytest.mark.parametrize(
+    ("work", "factor", "remark"),
+    [
+        ("c: calc 5000", "1", ["Computations are as traced: application.phases.trace.computation_factor scales them."]),
+        ("c: calc 5000", "2", ["Computations are as traced times 2 (application.phases.trace.computation_factor)."]),
+        ("", "1", []),
+    ],
+)
+def test_the_remark_on_computations_is_that_of_the_trace_and_its_factor(whatif_main, tmp_path, work, factor, remark):
+    (tmp_path / "t.goal").write_text(SMALL.replace("5b", "10b").replace("rank 1 {", f"rank 1 {{\n{work}"))
+    code, _, err = whatif_main("simulate", "t.goal", "--set", f"application.phases.trace.computation_factor={factor}")
+    assert (code, [line for line in err.splitlines() if "Computations" in line]) == (0, remark)
+
+
+@pytest.mark.parametrize("show", ["messages", "path", "slopes"])
+def test_a_table_has_no_effect_on_a_picture(whatif_main, show):
+    words = ("simulate", str(DATA / "goal" / "binary_tree_32.goal"), "--show", show)
+    for picture in (("--plot",), ("-o", "x.svg")):
+        code, out, err = whatif_main(*words, *picture)
+        assert (code, out) == (2, "")
+        assert err == f"whatif: --show {show}: no effect on a picture, which has the time lines of ranks\n"
+
+
 def test_ranks_that_wait_for_ever_are_told_what_may_be_the_cause(whatif_main, tmp_path):
     trace = tmp_path / "cut.txt"
     trace.write_text("0 init\n0 send 1 0 5\n1 init\n1 recv 0 0 5\n1 recv 0 0 5\n0 rec")

@@ -30,7 +30,7 @@ from whatif.simulation.generate import halo_trace, staged_trace, work_trace
 from whatif.simulation.lower import lower
 from whatif.simulation.rank_programs import COLLECTIVES, Kind, Trace
 from whatif.simulation.replay import Replay, replay
-from whatif.simulation.schedule import Places, Schedule
+from whatif.simulation.schedule import Places, Schedule, Step
 from whatif.simulation.selection import parse_selection
 from whatif.simulation.trace_sequence import concatenated, repeated
 from whatif.studies.placement_layout import halo_pattern, halo_phases
@@ -123,7 +123,8 @@ def simulate(program: Program, evaluation: Evaluation, iteration_count: int = 1)
     times = replayed or machine.shared(schedule, places)
     spans = activity(schedule, times.start, times.end, times.match, sequential)
     platform = program.loaded.scenario.platform.name
-    return Simulation(schedule, node, places, machine, spans, phase, replayed, platform, _remarks(program, traced))
+    remarks = (*_trace_remarks(program, evaluation, traced, schedule), *_remarks(program, traced))
+    return Simulation(schedule, node, places, machine, spans, phase, replayed, platform, remarks)
 
 
 def simulate_source(
@@ -241,13 +242,23 @@ def _check_equal_charges(evaluation: Evaluation, phases: Sequence[str]) -> None:
                 )
 
 
+def _trace_remarks(program: Program, evaluation: Evaluation, traced: str, schedule: Schedule) -> Iterator[str]:
+    """Warnings of a trace, and the factor of its computations, if it has any."""
+    if not traced:
+        return
+    yield from trace_file(program, traced).facts.warnings
+    path = f"application.phases.{traced}.computation_factor"
+    factor = _number(evaluation, path)
+    if factor != 1:
+        yield f"Computations are as traced times {factor:g} ({path})."
+    elif schedule.size[schedule.step == Step.COMPUTE].any():
+        yield f"Computations are as traced: {path} scales them."
+
+
 def _remarks(program: Program, traced: str) -> tuple[str, ...]:
     """Parts of a scenario that are not simulated."""
     application = program.loaded.scenario.application
-    warnings = trace_file(program, traced).facts.warnings if traced else ()
     remarks = {
-        **dict.fromkeys(warnings, True),
-        f"Computations are as traced: application.phases.{traced}.computation_factor scales them.": bool(traced),
         f"Only {traced} is simulated: a trace is a separate run.": bool(traced) and len(application.phases) > 1,
         "Overlaps are not simulated: the phases follow one another.": bool(application.overlaps) and not traced,
     }
