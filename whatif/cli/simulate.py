@@ -11,6 +11,7 @@ from whatif.cli.options import parse_sets, question_options
 from whatif.cli.output import Output, output_options
 from whatif.cli.progress import remark_on_duration
 from whatif.cli.values import Choice, FilePath, Whole
+from whatif.errors import UsageError
 from whatif.limits import MOST_LANES
 from whatif.vocabulary import SIMULATION_TABLES, TRACE_MODELS, SimulationTable, TraceModel
 
@@ -67,6 +68,8 @@ def command(
     """
     from whatif.api.simulations import check_timeline, simulate
 
+    if output.is_picture and show != "ranks":
+        raise UsageError(f"--show {show}: no effect on a picture, which has the time lines of ranks")
     if timeline is not None:
         check_timeline(timeline)
     remark = remark_on_duration()
