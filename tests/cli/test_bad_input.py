@@ -995,7 +995,7 @@ def test_output_that_cannot_be_written(whatif_main, tmp_path):
         (["explain", "jacobi2d", "--depth", "-1"], "--depth -1: expected a whole number of at least 0\n"),
         (["explain", "jacobi2d", "--depth", "x"], "--depth x: expected a whole number of at least 0\n"),
         (["serve", "jacobi2d", "--port", "1.5"], "--port 1.5: expected a whole number from 0 to 65535\n"),
-        (["fit", "kernel", ".", "--seed", "x"], "--seed x: expected a whole number\n"),
+        (["fit", "kernel", ".", "--seed", "x"], "--seed x: expected a whole number of at least 0\n"),
         (["explain", "jacobi2d", "-o", "."], "--output .: is a folder, not a file\n"),
         (["run", "jacobi2d", "--platform-dir", "none"], "--platform-dir none: no such folder\n"),
         (["fit", "network", "none.txt"], "whatif: none.txt: no such file\n"),

@@ -22,9 +22,9 @@ from whatif.cli.values import Whole
 @click.option("--without", multiple=True, metavar="NODE", help="Leave this node out.")
 @click.option("--average", multiple=True, metavar="NODE", help="Replace this node by the mean of the others.")
 @click.option(
-    "--synthetic", type=Whole(), metavar="NODES", help="Draw a machine of NODES nodes from the calibrated ones."
+    "--synthetic", type=Whole(1), metavar="NODES", help="Draw a machine of NODES nodes from the calibrated ones."
 )
-@click.option("--seed", type=Whole(), help="Random seed.  [default: 0]")
+@click.option("--seed", type=Whole(0), help="Random seed.  [default: 0]")
 def command(files: tuple[Path, ...], target: PlatformTarget, **options: Any) -> None:
     """Fit the costs of HPL's kernels, or the costs of messages in pieces, to calibrations.
 

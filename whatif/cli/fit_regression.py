@@ -22,10 +22,10 @@ from whatif.vocabulary import INTERVAL_KINDS
 @click.option("--formula", metavar="'TIME ~ TERMS'", help="Model as in R, e.g. `time ~ (x1 + I(x1**2)) * x2`.")
 @click.option("--search", metavar="'TIME ~ NAMES'", help="Search the best terms of these columns, e.g. `time ~ p + n`.")
 @click.option("--compare", multiple=True, metavar="FORMULA", help="Another model of the same runs, compared by ANOVA.")
-@click.option("--folds", type=Whole(), metavar="K", help="Cross-validate with K folds.")
+@click.option("--folds", type=Whole(1), metavar="K", help="Cross-validate with K folds.")
 @click.option("--repeat", type=Whole(1, 1000), help="Number of cross-validations.  [default: 1]")
 @click.option("--held-out", type=FilePath(path_type=Path, exists=True), metavar="FILE", help="Runs to predict.")
-@click.option("--hold-out", type=Whole(), metavar="N", help="Predict N randomly drawn runs from the others.")
+@click.option("--hold-out", type=Whole(1), metavar="N", help="Predict N randomly drawn runs from the others.")
 @click.option("--level", help="Confidence level of the intervals.  [default: 95%]")
 @click.option(
     "--interval",

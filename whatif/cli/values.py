@@ -23,12 +23,10 @@ class Whole(click.IntRange):
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter:
-            raise UsageError(f"{_stated(value, param)}: expected a whole number{self._limits()}") from None
+            raise UsageError(f"{_stated(value, param)}: expected a whole number {self._limits()}") from None
 
     def _limits(self) -> str:
-        if self.min is None:
-            return "" if self.max is None else f" of at most {self.max}"
-        return f" of at least {self.min}" if self.max is None else f" from {self.min} to {self.max}"
+        return f"of at least {self.min}" if self.max is None else f"from {self.min} to {self.max}"
 
 
 class Choice(click.Choice[str]):
