@@ -59,6 +59,18 @@ def calls(time, columns, **texts):
     return Table({"time": Column(time, SECOND), **numbers, **labels}, {"kind": "samples"})
 
 
+@pytest.mark.parametrize(("slope", "is_doubted"), [(-0.5, True), (0.0, False)])
+def test_times_that_go_down_with_the_size_are_doubted(slope, is_doubted):
+    random = np.random.default_rng(3)
+    size = np.round(random.uniform(10, 1000, 80))
+    scatter = random.normal(size=80)
+    # A slope by chance that is negative, as in half of all samples without one.
+    scatter *= -np.sign(np.corrcoef(scatter, size)[0, 1])
+    found = fit_kernel(calls(1e-7 * (2 + slope * size / 1000 + 0.05 * scatter), {"n": size}), "dscal", "M-0")
+    doubts = [text for text in found.warnings if "go down with the size: are the columns mixed up?" in text]
+    assert bool(doubts) == is_doubted
+
+
 def two_cores(kernel):
     """Calls of a kernel on two cores of a virtual machine."""
     return read_calibration(TWO_CORES, where={"kernel": kernel})
