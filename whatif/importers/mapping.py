@@ -86,7 +86,7 @@ def sources_of(sheet: SheetLayout, mapping: Mapping[str, str], file: str) -> dic
     known = [name for name in COLUMNS if name != "file"]
     for name in mapping:
         if name not in known:
-            raise UsageError(f"`{name}` is not a column of measurements{did_you_mean(name, known)}: {', '.join(known)}")
+            raise UsageError(f"`{name}` is not a column of measurements: {', '.join(known)}{did_you_mean(name, known)}")
     if "message_size" not in mapping or not {"time", "bandwidth"} & mapping.keys():
         raise UsageError(
             f"{file}: name the columns of `message_size` and `time` or `bandwidth`, such as `{EXAMPLE}`; "

@@ -60,7 +60,7 @@ class Fleet:
                 raise UsageError(f"--{name.replace('_', '-')} {getattr(self, name)}: must be at least 0")
         for level, share in self.spreads.items():
             if level not in SPREADS:
-                known = f"{did_you_mean(level, SPREADS)}: {', '.join(SPREADS)}"
+                known = f": {', '.join(SPREADS)}{did_you_mean(level, SPREADS)}"
                 raise UsageError(f"--spread {level}={share}: unknown level `{level}`{known}")
             if not 0 <= share < 1:
                 raise UsageError(f"--spread {level}={share:g}: must be at least 0 and below 100 %")
@@ -175,7 +175,7 @@ def _used(fleet: Fleet, nodes: _Nodes) -> _Nodes:
     for host in fleet.hosts:
         if host not in nodes:
             known = abridged(list(nodes), _MOST_LISTED)
-            raise UsageError(f"--hosts: no node `{host}`{did_you_mean(host, nodes)}: {known}")
+            raise UsageError(f"--hosts: no node `{host}`: {known}{did_you_mean(host, nodes)}")
     names = list(fleet.hosts) or list(nodes)
     if len(set(names)) < len(names):
         raise UsageError("--hosts: a node is named twice")

@@ -329,7 +329,7 @@ def check_algorithm(kind: Kind, name: str) -> None:
     known = ALGORITHMS[kind]
     if name not in known:
         raise UsageError(
-            f"no algorithm `{name}` for {_word(kind)}{did_you_mean(name, known)}; there are {', '.join(known)}"
+            f"no algorithm `{name}` for {_word(kind)}; there are {', '.join(known)}{did_you_mean(name, known)}"
         )
 
 

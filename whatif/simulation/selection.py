@@ -131,5 +131,5 @@ def selection_of(named: Mapping[Kind, str], library: str = "") -> Selection:
 
 def _known(word: str, known: Mapping[str, object], what: str) -> str:
     if word not in known:
-        raise UsageError(f"`{word}` is not a {what}{did_you_mean(word, known)}: {', '.join(known)}")
+        raise UsageError(f"`{word}` is not a {what}: {', '.join(known)}{did_you_mean(word, known)}")
     return word
