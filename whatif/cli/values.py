@@ -62,7 +62,7 @@ class FilePath(click.Path):
 
 
 def _near(name: str) -> str:
-    """Hint with the files beside a missing one that have similar names."""
+    """Hint with the files next to a missing one that have similar names."""
     folder = Path(name).parent
     known = [str(path) for path in islice(folder.glob("*"), _MOST_NEAR)]
     return did_you_mean(str(Path(name)), known)
