@@ -635,7 +635,8 @@ def test_a_wrong_algorithm_is_that_of_its_option(whatif_main):
     trace = ROOT / "docs" / "examples" / "tree.goal"
     code, _, err = whatif_main("simulate", trace, "--platform", "summit", "--collective", "alreduce=ring")
     assert code == 2
-    assert "--collective alreduce=ring: `alreduce` is not a collective; did you mean `allreduce`" in err
+    assert "--collective alreduce=ring: `alreduce` is not a collective: barrier, " in err
+    assert err.endswith("; did you mean `allreduce` or `reduce`?\n")
 
 
 def test_explain_takes_the_names_of_phases_that_results_have(whatif_main):

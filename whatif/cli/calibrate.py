@@ -9,7 +9,7 @@ import click
 
 from whatif.cli.options import log_option, overrides_of, scenario_options
 from whatif.cli.output import Output, output_options
-from whatif.cli.values import Choice, FilePath
+from whatif.cli.values import FilePath, OneOf
 from whatif.limits import CORRECTIONS, TABLE_FORMATS
 
 
@@ -17,7 +17,7 @@ from whatif.limits import CORRECTIONS, TABLE_FORMATS
 @scenario_options
 @click.option("--runs", type=FilePath(path_type=Path), metavar="FILE",
               help="CSV file of measured runs.  [default: that of the scenario]")  # fmt: skip
-@click.option("--correct", "corrections", multiple=True, type=Choice(CORRECTIONS),
+@click.option("--correct", "corrections", multiple=True, type=OneOf(CORRECTIONS),
               help="Use these corrections instead of those that lower the error at held-out runs.")  # fmt: skip
 @log_option
 @output_options(picture=False, formats=(*TABLE_FORMATS, "toml"))

@@ -10,7 +10,7 @@ import click
 from whatif.arguments import pairs
 from whatif.cli.options import one_each, parse_sets, platforms_option, set_option, uncertainty_options
 from whatif.cli.output import Output, output_options
-from whatif.cli.values import Choice
+from whatif.cli.values import OneOf
 from whatif.vocabulary import RANKING_VIEWS
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @uncertainty_options
 @click.option("--within", multiple=True, metavar="'SCENARIO=RESULT <= TIME'",
               help="Show the fewest nodes that meet a target, e.g. 'minife=total_time <= 1 s'.")  # fmt: skip
-@click.option("--show", type=Choice(RANKING_VIEWS), default="ranking", show_default=True,
+@click.option("--show", type=OneOf(RANKING_VIEWS), default="ranking", show_default=True,
               help="One row per platform, or per platform and application with the time to commit to.")  # fmt: skip
 @click.option("--result", default="total_time", show_default=True, help="A result to compare: a time, energy or cost.")
 @output_options()

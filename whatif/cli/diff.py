@@ -9,7 +9,7 @@ import click
 
 from whatif.cli.options import one_each, parse_sets, platforms_option, set_option
 from whatif.cli.output import Output, output_options
-from whatif.cli.values import Choice, Whole
+from whatif.cli.values import OneOf, Whole
 from whatif.vocabulary import GROUPINGS
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @platforms_option
 @set_option
 @click.option("--result", default="iteration_time", show_default=True, help="A result, or a phase: terms.NAME.")
-@click.option("--by", type=Choice(GROUPINGS), default="parameter", show_default=True,
+@click.option("--by", type=OneOf(GROUPINGS), default="parameter", show_default=True,
               help="Treat each parameter, or each table of parameters, as one change.")  # fmt: skip
 @click.option("--seed", type=Whole(0), default=0, show_default=True, help="Random seed.")
 @output_options()

@@ -9,7 +9,7 @@ import click
 
 from whatif.cli.options import overrides_of, scenario_options, show_notes
 from whatif.cli.output import Output
-from whatif.cli.values import Choice, FilePath, Whole
+from whatif.cli.values import FilePath, OneOf, Whole
 from whatif.errors import UsageError
 from whatif.limits import PICTURES
 from whatif.visible_text import visible
@@ -33,7 +33,7 @@ FORMATS: Final = ("table", "json", "markdown", "latex")
 )
 @click.option("-o", "--output", type=FilePath(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write to this file (.txt, .json, .md, .tex).")  # fmt: skip
-@click.option("--format", "file_format", type=Choice(FORMATS),
+@click.option("--format", "file_format", type=OneOf(FORMATS),
               help="Output format; by default that of the file name, else table: the tree as text. The list in LaTeX "
                    "needs the package amsmath.")  # fmt: skip
 def command(

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from whatif.cli.fit_options import PlatformTarget, columns_option, datasheet_option, platform_options, where_option
-from whatif.cli.values import Choice, Whole
+from whatif.cli.values import OneOf, Whole
 from whatif.vocabulary import LIBRARIES
 
 
@@ -18,7 +18,7 @@ from whatif.vocabulary import LIBRARIES
 @click.option("--operation", metavar="NAME", help="Operation of outputs that do not state it, such as alltoall.")
 @click.option("--ranks", type=Whole(min=1), help="Number of ranks of outputs that do not state it.")
 @click.option("--ranks-per-node", type=Whole(min=1), help="Ranks of a node; tables hold for these only.")
-@click.option("--library", type=Choice(LIBRARIES), help="Library that was measured.  [default: by the tool]")
+@click.option("--library", type=OneOf(LIBRARIES), help="Library that was measured.  [default: by the tool]")
 @click.option("--tables", is_flag=True, help='Write times as they are, for `algorithm = "measured"`.')
 @columns_option
 @where_option

@@ -10,7 +10,7 @@ import click
 from whatif.cli.fit_options import ModelTarget, format_option, model_options
 from whatif.cli.options import show_notes
 from whatif.cli.output import Output
-from whatif.cli.values import Choice, Whole
+from whatif.cli.values import OneOf, Whole
 from whatif.errors import UsageError
 from whatif.vocabulary import GRID_WEIGHTINGS
 
@@ -20,7 +20,7 @@ from whatif.vocabulary import GRID_WEIGHTINGS
 @click.option("--reduction", is_flag=True, help="Fit K_r too, of a global reduction in every iteration.")
 @click.option(
     "--weighting",
-    type=Choice(GRID_WEIGHTINGS),
+    type=OneOf(GRID_WEIGHTINGS),
     default="relative",
     show_default=True,
     help="Minimise relative residuals, or the absolute ones of Eq. 5.",

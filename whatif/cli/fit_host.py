@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from whatif.cli.fit_options import PlatformTarget, datasheet_option, platform_options
-from whatif.cli.values import Choice, Whole
+from whatif.cli.values import OneOf, Whole
 from whatif.vocabulary import CORE_BINDINGS
 
 
@@ -17,7 +17,7 @@ from whatif.vocabulary import CORE_BINDINGS
 @datasheet_option
 @click.option("--sockets", type=Whole(min=1), help="Sockets that were measured.  [default: those of a node]")
 @click.option(
-    "--binding", type=Choice(CORE_BINDINGS), default="spread", show_default=True,
+    "--binding", type=OneOf(CORE_BINDINGS), default="spread", show_default=True,
     help="Whether active cores were spread over all NUMA domains, or filled one socket or one domain after another.",
 )  # fmt: skip
 def command(files: tuple[Path, ...], target: PlatformTarget, **options: Any) -> None:

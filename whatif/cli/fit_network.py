@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from whatif.cli.fit_options import PlatformTarget, columns_option, distance_option, platform_options, where_option
-from whatif.cli.values import Choice
+from whatif.cli.values import OneOf
 from whatif.vocabulary import POINT_WEIGHTINGS
 
 
@@ -17,7 +17,7 @@ from whatif.vocabulary import POINT_WEIGHTINGS
 @distance_option
 @click.option("--limits", metavar="SHORT,EAGER", help="Protocol limits, e.g. '128 B, 64 KiB'.  [default: found]")
 @click.option(
-    "--weighting", type=Choice(POINT_WEIGHTINGS), help="Weights of the points.  "
+    "--weighting", type=OneOf(POINT_WEIGHTINGS), help="Weights of the points.  "
     "[default: relative]",
 )  # fmt: skip
 @click.option("--test", metavar="NAME", help="Fit to the rows of this test, e.g. ping_pong or bandwidth.")

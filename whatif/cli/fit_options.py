@@ -12,7 +12,7 @@ import click
 
 from whatif.cli.options import Command, show_notes, with_options
 from whatif.cli.output import Output
-from whatif.cli.values import Choice, FilePath
+from whatif.cli.values import FilePath, OneOf
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 from whatif.vocabulary import DISTANCES
@@ -38,7 +38,7 @@ class _MeasuredFile(FilePath):
 files_argument = click.argument(
     "files", nargs=-1, required=True, metavar="FILE..", type=_MeasuredFile(path_type=Path, exists=True)
 )
-format_option = click.option("--format", "file_format", type=Choice(TABLE_FORMATS), default="table", show_default=True)
+format_option = click.option("--format", "file_format", type=OneOf(TABLE_FORMATS), default="table", show_default=True)
 columns_option = click.option(
     "--columns", metavar="NAME=HEADING,..", help="Columns of CSV files, e.g. 'time=Wall time [ms],ranks=Ranks'."
 )
@@ -52,7 +52,7 @@ long_option = click.option(
 )
 distance_option = click.option(
     "--distance",
-    type=Choice([distance.replace("_", "-") for distance in DISTANCES]),
+    type=OneOf([distance.replace("_", "-") for distance in DISTANCES]),
     help="Distance of the measured messages.  [default: inter-node]",
 )
 datasheet_option = click.option(

@@ -11,7 +11,7 @@ from whatif.cli.echo import echo
 from whatif.cli.fit_options import ModelTarget, format_option, model_options
 from whatif.cli.options import show_notes
 from whatif.cli.output import Output
-from whatif.cli.values import Choice, FilePath, Whole
+from whatif.cli.values import FilePath, OneOf, Whole
 from whatif.errors import UsageError
 from whatif.limits import REGRESSION_TABLES
 from whatif.vocabulary import INTERVAL_KINDS
@@ -29,7 +29,7 @@ from whatif.vocabulary import INTERVAL_KINDS
 @click.option("--level", help="Confidence level of the intervals.  [default: 95%]")
 @click.option(
     "--interval",
-    type=Choice(INTERVAL_KINDS),
+    type=OneOf(INTERVAL_KINDS),
     help="Interval of a single run, or of the mean of many.  [default: prediction]",
 )
 @click.option(
@@ -37,7 +37,7 @@ from whatif.vocabulary import INTERVAL_KINDS
 )
 @click.option("--second-opinion", is_flag=True, help="Compare with an additive model of smooth curves.")
 @click.option("--seed", type=Whole(0, 2**31), help="Random seed of folds and held-out runs.  [default: 0]")
-@click.option("--show", type=Choice(REGRESSION_TABLES), help="Table to print.  [default: by the other options]")
+@click.option("--show", type=OneOf(REGRESSION_TABLES), help="Table to print.  [default: by the other options]")
 @format_option
 def command(files: tuple[Path, ...], target: ModelTarget, level: str | None, file_format: str, **options: Any) -> None:
     """Fit a linear model to measured runs, check it, and predict with an interval.

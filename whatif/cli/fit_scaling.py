@@ -9,7 +9,7 @@ import click
 
 from whatif.cli.fit_options import columns_option, files_argument, long_option, where_option
 from whatif.cli.output import Output, output_options
-from whatif.cli.values import Choice
+from whatif.cli.values import OneOf
 from whatif.limits import SCALING_TABLES
 
 
@@ -23,7 +23,7 @@ from whatif.limits import SCALING_TABLES
     "--series", default="", metavar="COLUMN,..", help="Columns that distinguish series.  [default: file and texts]"
 )
 @click.option("--level", help="Confidence level of the intervals.  [default: 95%]")
-@click.option("--show", type=Choice(SCALING_TABLES), help="Table to print.  [default: prediction, else held-out]")
+@click.option("--show", type=OneOf(SCALING_TABLES), help="Table to print.  [default: prediction, else held-out]")
 @output_options(picture=False)
 def command(files: tuple[Path, ...], output: Output, level: str | None, **options: Any) -> None:
     """Predict the time of a program on more nodes or processes from runs on fewer, with an interval.

@@ -13,7 +13,7 @@ from whatif.cli.echo import echo
 from whatif.cli.options import Command, parse_sets, platforms_option, set_option, show_notes, with_options
 from whatif.cli.output import Output, output_options
 from whatif.cli.progress import runs_percentage
-from whatif.cli.values import Choice, FilePath, Whole
+from whatif.cli.values import FilePath, OneOf, Whole
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -35,14 +35,14 @@ def machine_options(command: Command) -> Command:
         ),
         click.option(
             "--binding",
-            type=Choice(["by_core", "by_socket"]),
+            type=OneOf(["by_core", "by_socket"]),
             default="by_core",
             show_default=True,
             help="Ranks of a node fill one socket after the other, or alternate between the sockets.",
         ),
         click.option(
             "--panel-on",
-            type=Choice(["device", "host"]),
+            type=OneOf(["device", "host"]),
             default="device",
             show_default=True,
             help="Where panels are factored: with the matrix, or on the host of the GPUs, as in rocHPL.",

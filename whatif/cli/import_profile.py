@@ -10,7 +10,7 @@ import click
 from whatif.cli.echo import echo
 from whatif.cli.options import platforms_option, show_notes
 from whatif.cli.output import Output, output_options
-from whatif.cli.values import Choice, FilePath
+from whatif.cli.values import FilePath, OneOf
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -24,7 +24,7 @@ _TABLES = ("totals", "classes", "sizes", "symbols", "streams", "kernels")
 @click.argument("file", metavar="FILE", type=FilePath(path_type=Path, exists=True))
 @click.option("--platform", metavar="NAME", help="Platform of the scenario: where the profile was taken.")
 @click.option("--name", metavar="TEXT", help="Name of the application in the scenario; default: that of the file.")
-@click.option("--table", type=Choice(_TABLES), help="Print this table only.")
+@click.option("--table", type=OneOf(_TABLES), help="Print this table only.")
 @platforms_option
 @output_options(picture=False, formats=(*TABLE_FORMATS, "toml"))
 def command(

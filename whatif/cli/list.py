@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from whatif.cli.echo import echo
-from whatif.cli.values import Choice
+from whatif.cli.values import OneOf
 from whatif.limits import LISTED
 
 
 @click.command("list")
-@click.argument("what", type=Choice(LISTED))
+@click.argument("what", type=OneOf(LISTED))
 @click.argument("scenario", required=False)
 @click.option(
     "--platform", metavar="NAME|FILE", help="Parameters on this platform; without SCENARIO only those of the platform."

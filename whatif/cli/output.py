@@ -16,7 +16,7 @@ import click
 from whatif.atomic import atomic_file, require_writable
 from whatif.cli.echo import echo
 from whatif.cli.options import Command, show_notes, with_options
-from whatif.cli.values import Choice, FilePath
+from whatif.cli.values import FilePath, OneOf
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.limits import PICTURES, TABLE_FORMATS
 from whatif.plain_text import is_plain
@@ -178,7 +178,7 @@ def output_options(
     options = [
         click.option("-o", "--output", type=file, metavar="FILE",
                      help=f"Write a table (.csv, .json, .md, .html, .txt){drawn} to this file."),
-        click.option("--format", "file_format", type=Choice(formats),
+        click.option("--format", "file_format", type=OneOf(formats),
                      help=f"Output format; by default that of the file name, else {formats[0]}."),
     ]  # fmt: skip
     if plot:

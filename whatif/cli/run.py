@@ -19,7 +19,7 @@ from whatif.cli.options import (
 )
 from whatif.cli.output import Output
 from whatif.cli.progress import show_percentage
-from whatif.cli.values import Choice, FilePath, Whole
+from whatif.cli.values import FilePath, OneOf, Whole
 from whatif.errors import UsageError
 from whatif.limits import DEFAULT_MAXIMUM_POINTS, FORMATS, MOST_POINTS, PICTURES
 from whatif.vocabulary import RELATIONS, Relation
@@ -37,13 +37,13 @@ from whatif.vocabulary import RELATIONS, Relation
 )
 @uncertainty_options
 @click.option("--point", is_flag=True, help="Ignore the scenario's own sweep.")
-@click.option("--format", "file_format", type=Choice(FORMATS),
+@click.option("--format", "file_format", type=OneOf(FORMATS),
               help="Output format; by default that of the file name, else table.")  # fmt: skip
 @click.option("-o", "--output", type=FilePath(path_type=Path), metavar="FILE",
               help="Write a table, or a picture (.svg, .png, .pdf). With --on and a name without suffix, write a "
                    "folder of Parquet files; repeat the command to continue it.")  # fmt: skip
 @click.option("--plot", is_flag=True, help="Plot the iteration time over the first swept parameter.")
-@click.option("--relative", type=Choice(RELATIONS),
+@click.option("--relative", type=OneOf(RELATIONS),
               help="Draw the iteration time relative to the present point: speedup (larger is better) or ratio; or as "
                    "parallel efficiency over application.rank_count.")  # fmt: skip
 @click.option("--runs", type=FilePath(path_type=Path), metavar="FILE",

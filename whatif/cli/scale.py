@@ -9,7 +9,7 @@ import click
 
 from whatif.cli.options import parse_sets, scenario_options
 from whatif.cli.output import Output, output_options
-from whatif.cli.values import Choice
+from whatif.cli.values import OneOf
 from whatif.vocabulary import SCALING_VIEWS
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("--nodes", metavar="SPEC", help="Numbers of nodes: `1 .. 4096` (doubling), `1, 2, 3`, or a range as in "
               "--sweep; by default the powers of 2 up to the platform's nodes.")  # fmt: skip
 @click.option("--efficiency", default="50%", show_default=True, help="Lowest acceptable parallel efficiency.")
-@click.option("--show", type=Choice(SCALING_VIEWS), default="scaling",
+@click.option("--show", type=OneOf(SCALING_VIEWS), default="scaling",
               show_default=True,
               help="All points, the recommended numbers of nodes, or the growth of the grid.")  # fmt: skip
 @output_options(plot="Draw the efficiencies, or the required growth of the grid.")

@@ -7,11 +7,11 @@ import json
 import click
 
 from whatif.cli.echo import echo
-from whatif.cli.values import Choice
+from whatif.cli.values import OneOf
 
 
 @click.command("schema")
-@click.argument("kind", type=Choice(["platform", "scenario", "study"]))
+@click.argument("kind", type=OneOf(["platform", "scenario", "study"]))
 def command(kind: str) -> None:
     """Print the JSON Schema of platform, scenario or study files."""
     from whatif.api.scenarios import json_schema

@@ -9,7 +9,7 @@ import click
 
 from whatif.cli.options import log_option, parse_sets, scenario_options, uncertainty_options
 from whatif.cli.output import Output, output_options
-from whatif.cli.values import Choice
+from whatif.cli.values import OneOf
 from whatif.vocabulary import SENSITIVITY_KINDS
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.command("sensitivity")
 @scenario_options
 @click.option("--result", default="iteration_time", show_default=True, help="A result, or a phase: terms.NAME.")
-@click.option("--show", type=Choice(SENSITIVITY_KINDS), default="tornado", show_default=True,
+@click.option("--show", type=OneOf(SENSITIVITY_KINDS), default="tornado", show_default=True,
               help="Elasticities of all parameters; bottlenecks in order; or Sobol' indices of the uncertain "
                    "values.")  # fmt: skip
 @uncertainty_options

@@ -12,14 +12,14 @@ from click.shell_completion import ShellComplete, get_completion_class
 from whatif import __version__
 from whatif.cli.echo import echo
 from whatif.cli.lazy_group import contexts_below, option_records
-from whatif.cli.values import Choice
+from whatif.cli.values import OneOf
 
 MAN: Final = "man"
 _VARIABLE: Final = "_WHATIF_COMPLETE"
 
 
 @click.command("shell")
-@click.argument("kind", metavar="bash|zsh|fish|man", type=Choice(["bash", "zsh", "fish", MAN]))
+@click.argument("kind", metavar="bash|zsh|fish|man", type=OneOf(["bash", "zsh", "fish", MAN]))
 @click.pass_context
 def command(context: click.Context, kind: str) -> None:
     """Print the completion script of a shell, or the man page.

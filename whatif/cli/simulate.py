@@ -10,7 +10,7 @@ from whatif.cli.echo import echo
 from whatif.cli.options import parse_sets, question_options
 from whatif.cli.output import Output, output_options
 from whatif.cli.progress import remark_on_duration
-from whatif.cli.values import Choice, FilePath, Whole
+from whatif.cli.values import FilePath, OneOf, Whole
 from whatif.errors import UsageError
 from whatif.limits import MOST_LANES
 from whatif.vocabulary import SIMULATION_TABLES, TRACE_MODELS, SimulationTable, TraceModel
@@ -21,7 +21,7 @@ from whatif.vocabulary import SIMULATION_TABLES, TRACE_MODELS, SimulationTable, 
 @question_options
 @click.option(
     "--model",
-    type=Choice(TRACE_MODELS),
+    type=OneOf(TRACE_MODELS),
     help="Model of the messages of a trace; default: the most accurate one that the platform has parameters for.",
 )
 @click.option(
@@ -36,7 +36,7 @@ from whatif.vocabulary import SIMULATION_TABLES, TRACE_MODELS, SimulationTable, 
 @click.option("--iterations", type=Whole(1), default=1, show_default=True, help="Iterations of a scenario.")
 @click.option(
     "--show",
-    type=Choice(SIMULATION_TABLES),
+    type=OneOf(SIMULATION_TABLES),
     default="ranks",
     show_default=True,
     help="Time of each rank, all messages, the critical path, or slopes of the run time in latency and bandwidth.",

@@ -11,7 +11,7 @@ from whatif.arguments import pairs
 from whatif.cli.echo import echo
 from whatif.cli.options import overrides_of
 from whatif.cli.output import Output, output_options
-from whatif.cli.values import Choice, FilePath
+from whatif.cli.values import FilePath, OneOf
 from whatif.errors import UsageError
 from whatif.limits import PAGES
 from whatif.vocabulary import STUDY_VIEWS
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.argument("source", required=False, metavar="STUDY")
 @click.option("--new", type=FilePath(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write a commented example study; an existing file is not overwritten.")  # fmt: skip
-@click.option("--show", type=Choice(STUDY_VIEWS),
+@click.option("--show", type=OneOf(STUDY_VIEWS),
               help="Bids; jobs of every application; values to commit to; turning points of the ranking; changes "
               "with which a bid wins; options of the study; questions to the vendors.  [default: bids]")  # fmt: skip
 @click.option("--sweep", metavar="PATH=SPEC",

@@ -11,7 +11,7 @@ from whatif.cli.echo import echo
 from whatif.cli.options import overrides_of, question_options, show_notes
 from whatif.cli.output import Output, output_options
 from whatif.cli.progress import runs_percentage
-from whatif.cli.values import Choice, FilePath
+from whatif.cli.values import FilePath, OneOf
 from whatif.errors import InvalidFileError, UsageError, did_you_mean
 from whatif.limits import LONG_TOPICS, TABLE_FORMATS, TOPIC_GROUPS, VALIDATION_TOPICS
 from whatif.paths import exists
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @question_options
 @click.option("--runs", type=FilePath(path_type=Path), metavar="FILE",
               help="CSV file of measured runs.  [default: that of the scenario]")  # fmt: skip
-@click.option("--by", type=Choice(ERROR_ROWS),
+@click.option("--by", type=OneOf(ERROR_ROWS),
               help="Rows: each result of each run, or the mean error of each result.  [default: run]")  # fmt: skip
 @click.option("--tolerance", metavar="SHARE",
               help="Exit with 5 if the mean absolute error of a result is larger: `15 %` or 0.15.")  # fmt: skip

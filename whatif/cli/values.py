@@ -29,7 +29,7 @@ class Whole(click.IntRange):
         return f"of at least {self.min}" if self.max is None else f"from {self.min} to {self.max}"
 
 
-class Choice(click.Choice[str]):
+class OneOf(click.Choice[str]):
     """One of several words."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:

@@ -143,11 +143,11 @@ def test_the_axes_of_both_plots_stand_in_one_column_and_the_mouse_reads_both(sev
     [
         (fit_of_view, FitView, "HPL.out", "`whatif import logs {}` reads it"),
         (fit_of_view, FitView, "tree.goal", "`whatif import trace {}` reads it"),
-        (fit_of_view, FitView, "lammps.nvvp", "page profile reads it"),
+        (fit_of_view, FitView, "lammps.nvvp", "`whatif import profile {}` reads it"),
         (regression_of_view, RunsView, "minife_profile.json", "`whatif import kernels {}` reads it"),
     ],
 )
-def test_a_file_of_another_kind_is_refused_with_the_page_or_verb_that_reads_it(job, view, name, reader):
+def test_a_file_of_another_kind_is_refused_with_the_verb_that_reads_it(job, view, name, reader):
     path = ROOT / "docs" / "examples" / name
     assert job(view(files=(str(path),))).reason.endswith(f"; {reader.format(path)}")
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Final, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from whatif.errors import InvalidFileError, UsageError, WhatifError
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
-
-
-_PAGES: Final = {"profile": "profile", "network": "fit", "runs": "runs"}
-"""Pages of the explorer that read the files of a verb of `whatif import`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +40,7 @@ def answer_or_refusal(job: Callable[P, Answer]) -> Callable[P, Answer | JobRefus
 
 @contextmanager
 def naming_other_readers(paths: Sequence[Path], verb: str) -> Iterator[None]:
-    """Errors of reading files as those of a verb of `whatif import`, with the page or the verb that reads them."""
+    """Errors of reading files as those of a verb of `whatif import`, with the verb that reads them."""
     try:
         yield
     except InvalidFileError as error:
@@ -52,6 +49,4 @@ def naming_other_readers(paths: Sequence[Path], verb: str) -> Iterator[None]:
         other = other_verb(paths, verb)
         if not other or f"`whatif import {other}`" in str(error):
             raise
-        names = " ".join(map(str, paths))
-        reader = f"page {_PAGES[other]}" if other in _PAGES else f"`whatif import {other} {names}`"
-        raise UsageError(f"{error}; {reader} reads it") from None
+        raise UsageError(f"{error}; `whatif import {other} {shlex.join(map(str, paths))}` reads it") from None
