@@ -15,10 +15,11 @@ from textual.app import App, ComposeResult
 
 import whatif
 from tests.scenarios_at_hand import FEW
+from whatif.axes import Grid
 from whatif.cli.main import program
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
-from whatif.core.session import Session
+from whatif.core.session import Session, SessionInputs
 from whatif.plotting.description import text_cells
 from whatif.plotting.tiles import COLOURS, group_colours
 from whatif.schema.toml import parse_document
@@ -601,6 +602,24 @@ def test_a_collective_beside_a_halo_says_how_to_get_there():
         assert driver.sees(driver.placement)
 
     drive(check, scenario(REDUCE + HALO))
+
+
+HPL = """
+platform = "dahu"
+[application]
+kind = "hpl"
+matrix_size = 2000
+block_size = 32
+process_rows = 1
+process_columns = 2
+"""
+
+
+@pytest.mark.parametrize("text", ['extends = "llama_training"\n', HPL])
+def test_an_application_with_a_page_of_ranks_of_its_own_names_it(text):
+    found = Scenario(parse_document(text, "t.toml"))
+    reason = gather(SessionInputs(found, Grid()), None, 10, 10, None).reason
+    assert reason.endswith("the curves are the platform's. 4 shows its ranks.")
 
 
 def test_an_application_without_messages_has_the_curves_of_the_platform():

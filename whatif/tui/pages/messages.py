@@ -102,7 +102,7 @@ def _why_no_placement(curves: MessageCurves, phase: str | None, application: str
         return f"Infeasible point: {curves.infeasible}."
     if phase is None:
         own = any(page.screen == "ranks" and page.application == application for page in registered_pages().values())
-        place = "4 shows its collectives" if own else "7 shows other scenarios"
+        place = "4 shows its ranks" if own else "7 shows other scenarios"
         return f"No halo or collective phase in this application: the curves are the platform's. {place}."
     more = f", y shows {curves.phase}" if curves.phase is not None else ""
     return f"A collective such as {phase} has no placement to draw: its ranks have no neighbours on a grid{more}."
