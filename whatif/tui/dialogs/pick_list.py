@@ -59,9 +59,6 @@ class PickRows(LineList):
     """
     STYLES = "pick"
 
-    class Pointed(Message):
-        """The cursor came to a row, or the row below it changed."""
-
     class Clicked(Message):
         """A row was clicked."""
 
@@ -71,11 +68,6 @@ class PickRows(LineList):
         self._current = current
         self._longest = max((len(name) for name, _ in rows), default=0)
         self.rows: list[Row] = []
-
-    @property
-    def row_count(self) -> int:
-        """Number of rows."""
-        return len(self.rows)
 
     @property
     def row(self) -> Row | None:
@@ -89,10 +81,6 @@ class PickRows(LineList):
         self.move_to(next((index for index, row in enumerate(rows) if row[0] == name), 0))
         # How far can be scrolled is only known when the new size is laid out.
         self.call_after_refresh(self.keep_in_sight)
-
-    def pointed(self, before: int) -> None:
-        """Report the row below the cursor."""
-        self.post_message(self.Pointed())
 
     def clicked(self, again: bool) -> None:
         """Report the click."""

@@ -20,9 +20,9 @@ from whatif.tui.jobs.job import Job
 from whatif.tui.pages.page import Page, PageKey
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
-from whatif.tui.widgets.cursor_list import CursorList
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.elasticity_bars import ElasticityBars
+from whatif.tui.widgets.line_list import LineList
 from whatif.tui.widgets.why_tree import WhyTree, details
 
 _MEANING = "Elasticities: with -0.5, 1 % more of a parameter is 0.5 % less {}."
@@ -145,11 +145,10 @@ class WhyPage(Page[PageView]):
         table.show(_table(found.items))
         self._say(table.cursor if self.has_class("-table") else bars.cursor)
 
-    @on(CursorList.Pointed)
-    @on(TableView.Pointed)
-    def _pointed(self, event: CursorList.Pointed | TableView.Pointed) -> None:
+    @on(LineList.Pointed)
+    def _pointed(self, event: LineList.Pointed) -> None:
         """Show the full text of the row under the cursor."""
-        rows = event.control
+        rows = event.rows
         if isinstance(rows, WhyTree):
             self.query_one("#details", Static).update(details(rows.row))
         elif isinstance(rows, TableView) == self.has_class("-table"):

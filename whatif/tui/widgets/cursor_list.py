@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.segment import Segment
 from textual.binding import BindingType
 from textual.geometry import Size
-from textual.message import Message
 
 from whatif.plotting.cells import TextRun
 from whatif.tui.labels import grade_style
@@ -39,21 +37,6 @@ class CursorList(LineList):
     """ + "".join(f"CursorList > .list--{part} {{ color: {colour}; }}\n" for part, colour in _COLOURS.items())
     STYLES = "list"
 
-    @dataclass(eq=False)
-    class Pointed(Message):
-        """The cursor came to a row, or the row under it changed."""
-
-        rows: CursorList
-
-        @property
-        def control(self) -> CursorList:
-            """The list."""
-            return self.rows
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._row_count = 0
-
     def draw_title(self, line: int, width: int) -> Sequence[TextRun]:
         """Draw a line of titles."""
         return ()
@@ -64,18 +47,8 @@ class CursorList(LineList):
 
     def lay_out(self, row_count: int, cursor: int) -> None:
         """Set the number of rows, and put the cursor on one of them."""
-        self._row_count = row_count
         self.virtual_size = Size(0, row_count + self.TITLES)
         self.move_to(cursor)
-
-    @property
-    def row_count(self) -> int:
-        """Number of rows."""
-        return self._row_count
-
-    def pointed(self, before: int) -> None:
-        """Report the row under the cursor."""
-        self.post_message(self.Pointed(self))
 
     def row_segments(self, index: int, width: int) -> Iterable[Segment]:
         """Segments of a row."""

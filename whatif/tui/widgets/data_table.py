@@ -62,8 +62,8 @@ class TableView(LineList):
     STYLES, GROUND, TITLES = "table", "cell", 1
 
     @dataclass(eq=False)
-    class _AtRow(Message):
-        """Something about a row."""
+    class Chosen(Message):
+        """The user chose the row under the cursor."""
 
         table: TableView
         row: int
@@ -72,12 +72,6 @@ class TableView(LineList):
         def control(self) -> TableView:
             """The table."""
             return self.table
-
-    class Chosen(_AtRow):
-        """The user chose the row under the cursor."""
-
-    class Pointed(_AtRow):
-        """The cursor came to another row."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
@@ -89,18 +83,13 @@ class TableView(LineList):
         self._rows = _Numbers(content) if isinstance(content, Table) else content
         self._widths = _widths(self._rows)
         self.virtual_size = Size(sum(self._widths) + GAP * len(self._widths), len(self._rows.cells) + 1)
-        self.cursor = min(self.cursor, max(0, len(self._rows.cells) - 1))
+        self.cursor = min(self.cursor, max(0, self.row_count - 1))
         self.refresh()
-
-    @property
-    def row_count(self) -> int:
-        """Number of rows."""
-        return len(self._rows.cells)
 
     def pointed(self, before: int) -> None:
         """Report another row."""
         if self.cursor != before:
-            self.post_message(self.Pointed(self, self.cursor))
+            super().pointed(before)
 
     def action_slide(self, cells: int) -> None:
         """Move sideways."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding
+from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
@@ -32,7 +34,7 @@ def movement_keys(name: str) -> tuple[Binding, ...]:
 
 
 class LineList(ScrollView, can_focus=True):
-    """Base of lists that draw only the visible lines; a subclass provides `row_count` and `row_segments`."""
+    """Base of lists that draw only the visible lines; a subclass sets `virtual_size` and provides `row_segments`."""
 
     DEFAULT_CSS = """
     LineList { height: 1fr; width: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
@@ -47,6 +49,17 @@ class LineList(ScrollView, can_focus=True):
     AROUND: ClassVar[int] = 0
     """Lines that stay visible above and below the cursor."""
 
+    @dataclass(eq=False)
+    class Pointed(Message):
+        """The cursor came to a row, or the row under it changed."""
+
+        rows: LineList
+
+        @property
+        def control(self) -> LineList:
+            """The list."""
+            return self.rows
+
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
         self.cursor = 0
@@ -54,7 +67,7 @@ class LineList(ScrollView, can_focus=True):
     @property
     def row_count(self) -> int:
         """Number of rows."""
-        raise NotImplementedError
+        return max(0, self.virtual_size.height - self.TITLES)
 
     def row_segments(self, index: int, width: int) -> Iterable[Segment]:
         """Segments of a row; those beyond `width` are cut off."""
@@ -65,7 +78,8 @@ class LineList(ScrollView, can_focus=True):
         return ()
 
     def pointed(self, before: int) -> None:
-        """React to the cursor on a row, which was on row `before`."""
+        """Report the row under the cursor, which was on row `before`."""
+        self.post_message(self.Pointed(self))
 
     def clicked(self, again: bool) -> None:
         """React to a click on the row under the cursor; `again` for a second click."""

@@ -189,11 +189,6 @@ class ParameterTree(PhaseKeys):
         known = [places[near] for near in (*ancestors(path), path) if near in places]
         return known[-1] if known else 0
 
-    @property
-    def row_count(self) -> int:
-        """Number of rows."""
-        return len(self._rows)
-
     def pointed(self, before: int) -> None:
         """Report the row under the cursor."""
         # A message that is made while the panel around handles one of its own would stop at that panel.
