@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from numpy.testing import assert_allclose
+from textual import events
 
 from tests.driver import GPUS, RANKS, drive, predicted
 from tests.page_harness import SIZES, on_page
@@ -388,3 +389,15 @@ def test_hint_names_only_keys_that_the_focus_leaves_to_the_page():
         assert driver.state.view.of(RanksView).window is not None
 
     drive(check, size=(200, 50))
+
+
+def test_the_wheel_scrolls_the_ranks():
+    async def check(driver):
+        await driver.go("ranks")
+        bars = driver.main_screen.query_one(RankBars)
+        for kind, first in ((events.MouseScrollDown, 3), (events.MouseScrollDown, 6), (events.MouseScrollUp, 3)):
+            driver.app.screen.post_message(kind(bars, *bars.region.offset, 0, 0, 0, False, False, False))
+            await driver.calm()
+            assert driver.state.view.of(RanksView).first_rank == first
+
+    drive(check, (120, 36))

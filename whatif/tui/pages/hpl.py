@@ -217,7 +217,7 @@ class HPLPage(Page[HPLView]):
         lanes = panel_lanes(run.outcome, run.nodes, line, count)
         self._title("panels", lanes_words(line, min(count, len(run.outcome.seen))), "")
         self.show_hints()
-        self.query_one(RankBars).show(lanes, self.view.first_process)
+        self.query_one(RankBars).show_lanes(lanes, self.view.first_process)
 
     def show_hints(self) -> None:
         """Name the keys of the panels."""
@@ -298,10 +298,6 @@ class HPLPage(Page[HPLView]):
         bars = self.query_one(RankBars)
         last = max(0, bars.lane_count - lanes_in_sight(bars.lane_count, *bars.size))
         self.choose("first_process", lambda view: min(max(min(view.first_process, last) + steps, 0), last))
-
-    @on(RankBars.Turned)
-    def _turned(self, event: RankBars.Turned) -> None:
-        self.action_scroll(event.steps)
 
     @on(TableView.Chosen)
     def _chosen(self, event: TableView.Chosen) -> None:

@@ -202,7 +202,7 @@ class RanksPage(Page[RanksView]):
         panel = self.query_one("#lanes")
         panel.border_title = Content(headed(summary))
         self.show_hints()
-        self.query_one(RankBars).show(lanes, self.view.first_rank, self._rank)
+        self.query_one(RankBars).show_lanes(lanes, self.view.first_rank, self._rank)
         self.query_one("#rank-times", TableView).show(rank_times(summary))
         if self._half == "nodes":
             self.query_one("#node-times", TableView).show(node_times(summary))
@@ -236,10 +236,6 @@ class RanksPage(Page[RanksView]):
     def _pointed(self, event: RankBars.Pointed) -> None:
         """Choose the rank that is pointed at, or no rank any more."""
         self._choose(None if event.rank == self._rank else event.rank)
-
-    @on(RankBars.Turned)
-    def _turned(self, event: RankBars.Turned) -> None:
-        self.action_scroll(event.steps)
 
     def _choose(self, rank: int | None) -> None:
         self._rank = rank

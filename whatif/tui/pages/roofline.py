@@ -137,7 +137,7 @@ class RooflinePage(Page[RooflineView]):
     def _stress(self) -> None:
         """Stress the kernel under the cursor."""
         if self._found is not None:
-            self.query_one(RoofsView).show(self._found, self.query_one(ColumnsView).cursor)
+            self.query_one(RoofsView).show((self._found, self.query_one(ColumnsView).cursor))
 
     def action_second(self, steps: int) -> None:
         """Compare with the GPU of the next platform that has one; after the last one, with none."""

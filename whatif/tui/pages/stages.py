@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -114,15 +113,11 @@ class StagesPage(MemoryPage):
         """Show as many stages as fit."""
         self.call_after_refresh(self.action_scroll, 0)
 
-    @on(RankBars.Turned)
-    def _turned(self, event: RankBars.Turned) -> None:
-        self.action_scroll(event.steps)
-
     def action_scroll(self, steps: int) -> None:
         """Bring other stages into sight; the frame states which are."""
         bars, count = self.query_one(RankBars), 0 if self._lanes is None else len(self._lanes.node)
         seen = lanes_in_sight(count, *bars.size)
         self._first = min(max(self._first + steps, 0), count - seen)
-        bars.show(self._lanes, self._first)
+        bars.show_lanes(self._lanes, self._first)
         cut = f"stages {self._first} to {self._first + seen - 1} of {count} · ↑ ↓ others" if 0 < seen < count else ""
         self.query_one("#stages-frame").border_subtitle = Content(cut)

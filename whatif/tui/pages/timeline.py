@@ -75,7 +75,7 @@ class TimelinePage(Page[PageView]):
             if self.screen.focused is None:
                 self.call_after_refresh(self.enter)
         else:
-            self.query_one(TimeBars).show(now, before)
+            self.query_one(TimeBars).show((now, before))
 
     def _show_nothing(self, text: str) -> None:
         """Explain why there is no iteration to show."""

@@ -12,13 +12,13 @@ from whatif.plotting.cells import Line
 from whatif.plotting.lane_cells import lane_at, lane_runs
 from whatif.plotting.lanes import Kinds, Lanes
 from whatif.studies.rank_lanes import RANK_KINDS
-from whatif.tui.widgets.picture import Picture
+from whatif.tui.widgets.picture import PictureOf
 
 _WHEEL: Final = 3
 
 
-class RankBars(Picture, can_focus=True):
-    """Shows what every rank does when; a click chooses a rank."""
+class RankBars(PictureOf[tuple[Lanes, int, int | None]], can_focus=True):
+    """Shows what every rank does when; a click chooses a rank, the wheel scrolls the page."""
 
     @dataclass(eq=False)
     class Pointed(Message):
@@ -26,21 +26,13 @@ class RankBars(Picture, can_focus=True):
 
         rank: int
 
-    @dataclass(eq=False)
-    class Turned(Message):
-        """The user turns the wheel of the mouse."""
-
-        steps: int
-
     def __init__(self, kinds: Kinds = RANK_KINDS) -> None:
         super().__init__()
         self._kinds = kinds
-        self._shown: tuple[Lanes, int, int | None] | None = None
 
-    def show(self, lanes: Lanes | None, first: int = 0, rank: int | None = None) -> None:
+    def show_lanes(self, lanes: Lanes | None, first: int = 0, rank: int | None = None) -> None:
         """Show ranks from `first` on, one of them chosen, or nothing."""
-        self._shown = (lanes, first, rank) if lanes is not None else None
-        self.redraw()
+        self.show((lanes, first, rank) if lanes is not None else None)
 
     @property
     def lane_count(self) -> int:
@@ -61,10 +53,10 @@ class RankBars(Picture, can_focus=True):
             if lane is not None:
                 self.post_message(self.Pointed(lanes.first_rank + lane))
 
-    def on_mouse_scroll_down(self) -> None:
+    async def on_mouse_scroll_down(self) -> None:
         """Go down the ranks."""
-        self.post_message(self.Turned(_WHEEL))
+        await self.run_action(f"screen.page('scroll', {_WHEEL})")
 
-    def on_mouse_scroll_up(self) -> None:
+    async def on_mouse_scroll_up(self) -> None:
         """Go up the ranks."""
-        self.post_message(self.Turned(-_WHEEL))
+        await self.run_action(f"screen.page('scroll', {-_WHEEL})")

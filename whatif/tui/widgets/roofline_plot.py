@@ -15,7 +15,7 @@ from whatif.plotting.frame import Area, Word, plot_frame
 from whatif.plotting.raster import GLYPHS, Dots, Glyphs, MarkerName, Raster, walk
 from whatif.studies.kernel_rooflines import KernelPoint
 from whatif.studies.roofline_study import ROOF_AXES, ROOF_STYLES, AxisLimits, Roof, Roofline, limits, roofs
-from whatif.tui.widgets.picture import Picture
+from whatif.tui.widgets.picture import PictureOf
 
 
 class Signs(NamedTuple):
@@ -244,19 +244,12 @@ def _log(value: float) -> float:
     return 1000.0 if math.isinf(value) else math.log10(value)
 
 
-class RoofsView(Picture):
-    """The kernels of an application under the roofs of a GPU."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._found: Roofline | None = None
-        self._chosen = -1
-
-    def show(self, found: Roofline | None, chosen: int = -1) -> None:
-        """Show another roofline, or nothing, with one kernel stressed."""
-        self._found, self._chosen = found, chosen
-        self.redraw()
+class RoofsView(PictureOf[tuple[Roofline, int]]):
+    """The kernels of an application under the roofs of a GPU, one of them stressed."""
 
     def draw(self, width: int, height: int) -> list[list[TextRun]]:
         """Draw the roofline."""
-        return [] if self._found is None else roofline_runs(self._found, width, height, self.marker, self._chosen)
+        if self._shown is None:
+            return []
+        found, chosen = self._shown
+        return roofline_runs(found, width, height, self.marker, chosen)

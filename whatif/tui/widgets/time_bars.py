@@ -13,7 +13,7 @@ from whatif.plotting.cells import EIGHTHS, Cells, Numbers, TextRun
 from whatif.plotting.description import SMALLEST, series_style, shorten, text_cells
 from whatif.plotting.time_axis import draw_time_axis
 from whatif.tui.labels import duration, percent
-from whatif.tui.widgets.picture import Picture
+from whatif.tui.widgets.picture import PictureOf
 
 _TITLES: Final = ("phase", "category", "start", "time", "share", "before")
 _NAMES, _BOLD, _BEFORE = (0, 1), (0, 3), 5
@@ -272,17 +272,8 @@ def hidden(found: Timeline) -> Iterator[tuple[float, str, str]]:
             yield shared, shorter.phase, longer.phase
 
 
-class TimeBars(Picture):
-    """Shows when each phase of an iteration begins and ends."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._shown: tuple[Timeline, Timeline | None] | None = None
-
-    def show(self, now: Timeline | None, before: Timeline | None = None) -> None:
-        """Show another iteration and the one it is compared with, or nothing."""
-        self._shown = (now, before) if now is not None else None
-        self.redraw()
+class TimeBars(PictureOf[tuple[Timeline, Timeline | None]]):
+    """Shows when each phase of an iteration begins and ends, and of the one that it is compared with."""
 
     def draw(self, width: int, height: int) -> list[list[TextRun]]:
         """Draw the bars; without colours letters distinguish them."""
