@@ -137,7 +137,7 @@ def test_loading_what_draws_does_not_replace_a_picture_that_was_requested(writte
 
     async def check(driver):
         await driver.until(lambda: driver.plot.shows_pixels)
-        driver.plot.outdate()
+        driver.plot.painted()
         driver.plot._waiting.stop()
         driver.plot._ask()
         driver.app.graphics.warm()

@@ -8,6 +8,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.app import RenderResult
 from textual.geometry import Size
+from textual.reactive import var
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -59,6 +60,8 @@ class Picture(Widget):
     Picture > .picture--over-light { color: black; text-style: bold; }
     """ + "".join(f"Picture > .picture--{style} {{ color: {hue}; }}\n" for style, hue in HEAT_HUES.items())
     ALLOW_SELECT = False
+    marker: var[MarkerName] = var("braille", init=False)
+    """The kind of dots that curves are made of."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -66,18 +69,10 @@ class Picture(Widget):
         self._drawn: tuple[Size, str] | None = None
         # Textual forgets its own with every refresh.
         self._styles: dict[tuple[str, str], Style] = {}
-        self._marker: MarkerName = "braille"
 
-    @property
-    def marker(self) -> MarkerName:
-        """The kind of dots that curves are made of."""
-        return self._marker
-
-    @marker.setter
-    def marker(self, marker: MarkerName) -> None:
-        if marker != self._marker:
-            self._marker = marker
-            self.redraw()
+    def watch_marker(self) -> None:
+        """Draw with other dots."""
+        self.redraw()
 
     def draw(self, width: int, height: int) -> list[list[TextRun]]:
         """Return the picture as at most `height` lines of `width` cells."""

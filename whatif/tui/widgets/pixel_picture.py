@@ -14,12 +14,11 @@ from textual.errors import NoWidget
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.timer import Timer
-from textual.widget import Widget
 
 from whatif.plotting.description import HEAT_STYLES, SERIES_STYLES
 from whatif.plotting.placed import PixelRequest, PlacedPlot
-from whatif.plotting.raster import MarkerName
 from whatif.tui.terminal.graphics import cell_size
+from whatif.tui.widgets.picture import Picture
 
 if TYPE_CHECKING:
     from whatif.plotting.terminal_graphics import DrawnPicture
@@ -35,17 +34,14 @@ _RULE: Final = 0.7
 """Share of the background in the colour of grid lines."""
 
 
-class PixelPicture(Widget):
-    """Widget whose cells a picture of pixels replaces after a moment without changes.
+class PixelPicture(Picture):
+    """Picture whose cells one of pixels replaces after a moment without changes.
 
     The picture is as large as the widget, and only shown while nothing covers it.
     """
 
-    _strips: list[Strip]
-    _marker: MarkerName
-
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self._number = next(_NUMBERS)
         self._version = 0
         self._waiting: Timer | None = None
@@ -65,15 +61,7 @@ class PixelPicture(Widget):
         """Plots that the cells show; empty if only cells can."""
         return ()
 
-    def redraw(self) -> None:
-        """Draw the cells again."""
-        raise NotImplementedError
-
-    def shade(self, name: str) -> Style:
-        """Style of a name in pictures."""
-        raise NotImplementedError
-
-    def outdate(self) -> None:
+    def painted(self) -> None:
         """Wait for a pause, after which a picture follows the cells that were drawn."""
         self._version += 1
         self._picture = None
@@ -81,7 +69,7 @@ class PixelPicture(Widget):
 
     @property
     def _wanted(self) -> bool:
-        return self._marker == "pixels" and self.graphics is not None and self.graphics.available
+        return self.marker == "pixels" and self.graphics is not None and self.graphics.available
 
     def _wait(self) -> None:
         if self._waiting is not None:

@@ -24,7 +24,6 @@ from whatif.plotting.placed import PlacedPlot
 from whatif.plotting.terminal import DrawOptions, place_plot, point_at, render_runs
 from whatif.plotting.window import PlotWindow, Which, first_curve_at
 from whatif.tui.keys.key_bindings import extra_binding
-from whatif.tui.widgets.picture import Picture
 from whatif.tui.widgets.pixel_picture import PixelPicture
 from whatif.tui.widgets.zooming import ZOOM_KEYS, Zooming
 
@@ -35,7 +34,7 @@ def _key(name: str, keys: str, steps: int, steps_up: int, tooltip: str) -> Bindi
     return extra_binding(f"plot.{name}", keys, f"move({steps}, {steps_up})", "", tooltip)
 
 
-class PlotView(Picture, PixelPicture, Zooming, can_focus=True):
+class PlotView(PixelPicture, Zooming, can_focus=True):
     """Curves or a heat map; the arrow keys, or the mouse, move a crosshair that reads the values."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -239,10 +238,6 @@ class PlotView(Picture, PixelPicture, Zooming, can_focus=True):
             return []
         return render_runs(self.seen, width, height, **self._draw_options())
 
-    def painted(self) -> None:
-        """Draw a picture of pixels a little later."""
-        self.outdate()
-
     def placed(self) -> tuple[PlacedPlot, ...]:
         """The plot; none while a crosshair moves over its cells."""
         if self.seen is None or self._cross is not None:
@@ -254,7 +249,7 @@ class PlotView(Picture, PixelPicture, Zooming, can_focus=True):
         # Sixteen colours are enough for curves, but have no order that a heat map could be read by.
         few = isinstance(self._description, HeatMap) and self.app.console.color_system == "standard"
         colours = not (self.app.no_color or few)
-        return {"marker": self._marker, "colours": colours, "cross": self._cross, "reserve": True}
+        return {"marker": self.marker, "colours": colours, "cross": self._cross, "reserve": True}
 
 
 def _ends(part: tuple[float, float], axis: AxisDescription) -> tuple[float, float]:

@@ -7,12 +7,12 @@ from typing import Final
 import numpy as np
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.widget import Widget
 
 from whatif.plotting.axis_view import axis_space
 from whatif.plotting.description import Description, PlotDescription
 from whatif.plotting.window import PlotWindow, Which
 from whatif.tui.keys.key_bindings import extra_binding
+from whatif.tui.widgets.picture import Picture
 
 _WHEEL: Final = 0.8
 """Factor of one step of the wheel."""
@@ -33,11 +33,11 @@ ZOOM_KEYS: Final[list[BindingType]] = [
 ]
 
 
-class Zooming(Widget):
-    """Widget whose plot may be visible in part; the window stays as long as the axes do."""
+class Zooming(Picture):
+    """Picture of a plot that may be visible in part; the window stays as long as the axes do."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self._description: Description | None = None
         self._window = PlotWindow()
         self._held: tuple[tuple[float, float], PlotWindow] | None = None
@@ -80,10 +80,6 @@ class Zooming(Widget):
     def centre(self, which: Which) -> float | None:
         """Position in axis space that a key zooms around; None for the middle."""
         return None
-
-    def redraw(self) -> None:
-        """Draw the plot again."""
-        raise NotImplementedError
 
     def value_under(self, event: events.MouseEvent) -> tuple[float, float] | None:
         """Values of x and y under the mouse."""
