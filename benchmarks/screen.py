@@ -32,6 +32,7 @@ from whatif.tui import app as explorer
 from whatif.tui.app import Explorer
 from whatif.tui.commands.explorer_commands import Edit, SweepParameter
 from whatif.tui.screens.main_screen import MainScreen
+from whatif.tui.themes import series_variables
 from whatif.tui.variants.variant_commands import Fork
 from whatif.tui.widgets.parameter_tree import ParameterTree
 from whatif.tui.widgets.plot_view import PlotView
@@ -112,6 +113,10 @@ def key_to_picture() -> Iterator[Row]:
 
 class Plots(App[None]):
     """Our plot and that of textual-plotext, each filling the screen."""
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Colours of curves, as in the explorer."""
+        return series_variables(self.current_theme)
 
     def compose(self) -> ComposeResult:
         """Widgets of both plots; one at a time is displayed."""

@@ -19,6 +19,7 @@ from whatif.plotting.description import (
     Scale,
     StackedBar,
 )
+from whatif.tui.themes import series_variables
 from whatif.tui.widgets.breakdown import Breakdown, bar_legend, bar_runs, legend_runs, whole_percent
 from whatif.tui.widgets.plot_view import PlotView
 
@@ -52,6 +53,9 @@ class Pictures(App[None]):
     def __init__(self):
         super().__init__()
         self.noted = []
+
+    def get_theme_variable_defaults(self):
+        return series_variables(self.current_theme)
 
     def action_note(self, key):
         self.noted.append(key)

@@ -34,12 +34,6 @@ class ColumnsView(TableView):
     }
     DEFAULT_CSS = """
     ColumnsView { height: auto; max-height: 50%; overflow-x: hidden; }
-    ColumnsView > .table--series-1 { color: $series-1; text-style: bold; }
-    ColumnsView > .table--series-2 { color: $series-2; text-style: bold; }
-    ColumnsView > .table--series-3 { color: $series-3; text-style: bold; }
-    ColumnsView > .table--series-4 { color: $series-4; text-style: bold; }
-    ColumnsView > .table--series-5 { color: $series-5; text-style: bold; }
-    ColumnsView > .table--series-6 { color: $series-6; text-style: bold; }
     ColumnsView > .table--words { color: $text-muted; }
     ColumnsView > .table--better { color: $text-success; }
     ColumnsView > .table--worse { color: $text-warning; }
@@ -47,7 +41,9 @@ class ColumnsView(TableView):
     ColumnsView > .table--datasheet { color: $text-primary; }
     ColumnsView > .table--assumed { color: $text-warning; }
     ColumnsView > .table--stated { color: $text-muted; }
-    """
+    """ + "".join(
+        f"ColumnsView > .table--{style} {{ color: ${style}; text-style: bold; }}\n" for style in SERIES_STYLES
+    )
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)

@@ -33,6 +33,7 @@ HEAT_HUES: Final = {
     "heat-10": "#c2df23",
     "heat-11": "#fde725",
 }
+_HUES: Final = {style: f"${style}" for style in SERIES_STYLES} | HEAT_HUES
 
 
 class Picture(Widget):
@@ -42,15 +43,9 @@ class Picture(Widget):
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"picture--{name}" for name in (*SERIES_STYLES, *HEAT_STYLES, *_ROLES)}
-    # The last two curves have fixed hues: themes define no fifth and sixth colour that differ from the first four.
+    # Curves have colours of their own: coloured texts of a theme may be too near to each other.
     DEFAULT_CSS = """
     Picture { height: 1fr; width: 1fr; }
-    Picture > .picture--series-1 { color: $text-primary; }
-    Picture > .picture--series-2 { color: $text-warning; }
-    Picture > .picture--series-3 { color: $text-success; }
-    Picture > .picture--series-4 { color: $text-error; }
-    Picture > .picture--series-5 { color: ansi_cyan; }
-    Picture > .picture--series-6 { color: ansi_magenta; }
     Picture > .picture--baseline { color: $text-muted; }
     Picture > .picture--marker { color: $foreground; text-style: bold; }
     Picture > .picture--axis { color: $text-disabled; }
@@ -58,7 +53,7 @@ class Picture(Widget):
     Picture > .picture--title { color: $foreground; text-style: bold; }
     Picture > .picture--over-dark { color: white; text-style: bold; }
     Picture > .picture--over-light { color: black; text-style: bold; }
-    """ + "".join(f"Picture > .picture--{style} {{ color: {hue}; }}\n" for style, hue in HEAT_HUES.items())
+    """ + "".join(f"Picture > .picture--{style} {{ color: {hue}; }}\n" for style, hue in _HUES.items())
     ALLOW_SELECT = False
     marker: var[MarkerName] = var("braille", init=False)
     """The kind of dots that curves are made of."""
