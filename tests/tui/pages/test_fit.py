@@ -29,7 +29,7 @@ from whatif.tui.dialogs.windows import ChoicePrompt, TextPrompt
 from whatif.tui.jobs.fit_job import fit_of_view
 from whatif.tui.jobs.regression_job import regression_of_view
 from whatif.tui.labels import with_error
-from whatif.tui.pages.fit import FitPage, FitView, summary
+from whatif.tui.pages.fit import FitPage, FitView
 from whatif.tui.pages.messages import MessagesPage
 from whatif.tui.pages.runs import RunsView
 from whatif.tui.state import ExplorerState, View
@@ -309,7 +309,8 @@ def test_on_a_small_screen_columns_out_of_sight_and_the_keys_of_limits_are_told(
 def test_warnings_of_other_models_are_not_shown(osu):
     async def check(page):
         words = ("network.inter_node.max_rate.eager.latency: far", "network.inter_node.postal.eager.latency: near")
-        told = summary(replace(page.page._found, warnings=(*words, "network.inter_node.eager_limit: both"))).plain
+        found = replace(page.page._found, warnings=(*words, "network.inter_node.eager_limit: both"))
+        told = page.page.summary(found).plain
         assert ["far" in told, "near" in told, "both" in told] == [False, True, True]
 
     on_page(FitPage, check, changes=(Show("fit.files", osu),))

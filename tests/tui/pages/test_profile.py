@@ -17,6 +17,7 @@ from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.profiles.formats import read_profile
 from whatif.profiles.operation_replay import total_time
+from whatif.profiles.profile_study import profile_inputs
 from whatif.profiles.projection import project
 from whatif.profiles.stream_lanes import BIN_COUNT, Interval, Lane, Streams, TimelineSpan
 from whatif.schema.load import load_platform
@@ -24,7 +25,7 @@ from whatif.table import Column, Table
 from whatif.table_writers import short_kernel
 from whatif.tui.commands.explorer_commands import Adopt, Edit, Show
 from whatif.tui.dialogs.windows import TextPrompt
-from whatif.tui.jobs.profile_job import inputs_of, profile_of_inputs
+from whatif.tui.jobs.profile_job import profile_of_inputs
 from whatif.tui.jobs.refusal import JobRefusal
 from whatif.tui.labels import duration, percent
 from whatif.tui.pages.profile import NOTHING, ProfilePage, ProfileView
@@ -52,7 +53,8 @@ def answer(*changes):
     state = ExplorerState.start(Session.start(Scenario.open("jacobi2d")))
     for change in changes:
         state = change.apply(state)
-    return profile_of_inputs(inputs_of(state, state.view.of(ProfileView)))
+    view = state.view.of(ProfileView)
+    return profile_of_inputs(profile_inputs(state.session, view.file, view.source))
 
 
 def last(table):

@@ -9,6 +9,9 @@ from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import sampled_program, uncertain
 from whatif.errors import InfeasiblePointError
 from whatif.studies.attribution import Attribution
+from whatif.studies.bottlenecks import Bottlenecks
+from whatif.studies.elasticity import Elasticities
+from whatif.studies.sobol import Variance
 from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.jobs.band_job import sampling_of
 
@@ -17,13 +20,13 @@ def bottlenecks(request: DecisionRequest) -> Decision:
     """Bottlenecks of a result, one made ideal after the other."""
     found = causes.sensitivity(request.scenario, show="ladder", result=request.result)
     said = ["No part, made ideal, saves 0.1 % or more."] if not found.rungs else []
-    return Decision(
-        f"cumulative idealisation of {request.result}",
-        (*found.summary(), *said),
-        found.table(),
-        found.picture(),
-        command=request.command("sensitivity", "--result", request.result, "--show", "ladder"),
-    )
+    command = request.command("sensitivity", "--result", request.result, "--show", "ladder")
+    return _told(f"cumulative idealisation of {request.result}", found, command, *said)
+
+
+def _told(title: str, found: Attribution | Bottlenecks | Elasticities | Variance, command: str, *more: str) -> Decision:
+    """Answer with the summary of a study and further sentences, its table and its picture."""
+    return Decision(title, (*found.summary(), *more), found.table(), found.picture(), command=command)
 
 
 def why(request: DecisionRequest) -> Decision:
@@ -44,13 +47,7 @@ def _waterfall(
     request: DecisionRequest, one: Scenario, other: Scenario, names: tuple[str, str], command: str
 ) -> Decision:
     found = replace(_attribution(one, other, request.result), names=names)
-    return Decision(
-        f"{request.result} from {names[0]} to {names[1]}",
-        found.summary(),
-        found.table(),
-        found.picture(),
-        command=command,
-    )
+    return _told(f"{request.result} from {names[0]} to {names[1]}", found, command)
 
 
 def _attribution(one: Scenario, other: Scenario, result: str) -> Attribution:
@@ -76,10 +73,4 @@ def uncertainty(request: DecisionRequest) -> Decision:
     found = causes.sensitivity(request.scenario, show="sobol", result=result, samples=sampling)
     spreads = [word for grade, share in sampling.spreads.items() for word in ("--spread", f"{grade}={share:.0%}")]
     options = ["--result", result, "--show", "sobol", "--samples", str(sampling.count), *spreads]
-    return Decision(
-        title,
-        found.summary(),
-        found.table(),
-        found.picture(),
-        command=request.command("sensitivity", *options),
-    )
+    return _told(title, found, request.command("sensitivity", *options))

@@ -255,7 +255,7 @@ class ComparePage(SweepPage[CompareView]):
     def action_against(self) -> None:
         """Compare all with the machine under the cursor."""
         if self._pointed:
-            self.ask_shared("against", "" if self._pointed == PRESENT else self._pointed)
+            self.ask("against", "" if self._pointed == PRESENT else self._pointed)
 
     def action_optimum(self, opposite: bool = False) -> None:
         """Put the crosshair on the best point of all drawn machines, or the worst, and the cursor on its machine."""

@@ -151,7 +151,11 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
 
     def summary(self, found: DistanceFit) -> Content:
         """Error of the fit, the recommended model, and warnings."""
-        return summary(found)
+        good = f"{MODEL_LABELS[found.model]}: RMS error {percent(found.error)}"
+        others = ", ".join(f"{MODEL_LABELS[name]} {percent(error)}" for name, error in found.held_out.items())
+        held = f" · points left out: {others} · {MODEL_LABELS[found.recommended]} is recommended" if others else ""
+        ours = [warning for warning in found.warnings if _is_of(warning, found.model)]
+        return Content.assemble(f"{good}{held}", *warning_lines(ours, _WARNINGS))
 
     def draw(self, found: DistanceFit) -> None:
         """The picture or the points, and the parameters."""
@@ -314,12 +318,3 @@ def _is_of(warning: str, model: str) -> bool:
     """Whether a warning is of a model, or of all of them."""
     place = _MODEL.match(warning)
     return place is None or place["model"] == model or place["model"] not in MODEL_LABELS
-
-
-def summary(found: DistanceFit) -> Content:
-    """Error of the fit, the recommended model, and warnings."""
-    good = f"{MODEL_LABELS[found.model]}: RMS error {percent(found.error)}"
-    others = ", ".join(f"{MODEL_LABELS[name]} {percent(error)}" for name, error in found.held_out.items())
-    held = f" · points left out: {others} · {MODEL_LABELS[found.recommended]} is recommended" if others else ""
-    ours = [warning for warning in found.warnings if _is_of(warning, found.model)]
-    return Content.assemble(f"{good}{held}", *warning_lines(ours, _WARNINGS))

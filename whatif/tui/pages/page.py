@@ -14,7 +14,7 @@ from whatif.tui.commands.explorer_commands import Change, Choose, Show
 from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.jobs.job import Job
 from whatif.tui.state import ExplorerState, View
-from whatif.tui.view_entries import PageView, V, entry_names, to_text
+from whatif.tui.view_entries import PageView, V, entry_names
 
 if TYPE_CHECKING:
     from whatif.tui.jobs.background import BackgroundJobs
@@ -163,24 +163,25 @@ class Page(Container, Generic[V]):
         self.post_message(ErrorReported(error))
 
     def ask(self, name: str, value: object) -> None:
-        """Ask for another value of a field of this page."""
-        self.request(Show(f"{self.NAME}.{name}", to_text(self.VIEW, name, value)))
+        """Ask for another value of a field of this page, or of one that pages share."""
+        key = self._key(name)
+        self.request(Show(key, self.state.view.text(key, value)))
 
     def choose(self, name: str, value_in: Callable[[V], object]) -> None:
         """Ask for a value of a field of this page that follows from the view requested last, shown or not."""
         self.request(Choose(f"{self.NAME}.{name}", lambda view: value_in(self.view_in(view))))
 
-    def ask_shared(self, name: str, value: object) -> None:
-        """Ask for another value of a field that pages share."""
-        self.request(Show(name, to_text(View, name, value)))
-
     def choose_shared(self, name: str, value_in: Callable[[View], object]) -> None:
         """Ask for a value of a shared field that follows from the view requested last, shown or not."""
         self.request(Choose(name, value_in))
 
+    def _key(self, name: str) -> str:
+        """Key of a field of this page, or of a shared one."""
+        return f"{self.NAME}.{name}" if name in entry_names(self.VIEW) else name
+
     def action_turn(self, name: str) -> None:
         """Change a field of this page, or a shared one, to its next choice."""
-        key = f"{self.NAME}.{name}" if name in entry_names(self.VIEW) else name
+        key = self._key(name)
         self.choose_shared(key, lambda view: view.next_of(key))
 
     def action_result(self, steps: int) -> None:

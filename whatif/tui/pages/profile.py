@@ -14,12 +14,19 @@ from textual.widgets import Static
 
 from whatif.errors import WhatifError
 from whatif.paths import is_file, user_path
-from whatif.profiles.profile_study import ProfileInputs, ProfileSummary, ProjectionSummary, has_latencies, reading_error
+from whatif.profiles.profile_study import (
+    ProfileInputs,
+    ProfileSummary,
+    ProjectionSummary,
+    has_latencies,
+    profile_inputs,
+    reading_error,
+)
 from whatif.profiles.stream_lanes import Window
 from whatif.tui.dialogs.windows import TextPrompt
 from whatif.tui.events import JobRequested
 from whatif.tui.jobs.job import Job
-from whatif.tui.jobs.profile_job import inputs_of, profile_of_inputs
+from whatif.tui.jobs.profile_job import profile_of_inputs
 from whatif.tui.jobs.refusal import JobRefusal
 from whatif.tui.jobs.worker import run_once
 from whatif.tui.labels import StyledText, duration, percent, warning_lines
@@ -130,7 +137,7 @@ class ProfilePage(Page[ProfileView]):
     def job(self, state: ExplorerState) -> Job | None:
         """Read, characterise and project, unless only something else has changed."""
         view = self.view_in(state.view)
-        inputs = inputs_of(state, view, self._window)
+        inputs = profile_inputs(state.session, view.file, view.source, self._window)
         if not view.file or (inputs == self._inputs and self._found is not None):
             return None
         self._job = Job(profile_of_inputs, (inputs,))

@@ -195,7 +195,9 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
 
     def summary(self, found: RunsRegression) -> Content:
         """Quality of the fit, its comparison with the others, and warnings."""
-        return summary(found)
+        compared = [f"{item.name}: {item.verdict}" for item in found.models if item.verdict]
+        lines = "\n".join((" · ".join(found.left_out), *compared, " · ".join(found.quality)))
+        return Content.assemble(lines, *warning_lines(found.warnings, _WARNINGS))
 
     def draw(self, found: RunsRegression) -> None:
         """The picture or the runs, the terms and the models."""
@@ -347,10 +349,3 @@ def model_rows(found: RunsRegression) -> TableRows:
         for item in found.models
     )  # fmt: skip
     return TableRows(("model", "terms", "residual", "left out", "formula"), rows, frozenset((0, 4)))
-
-
-def summary(found: RunsRegression) -> Content:
-    """Quality of the fit, its comparison with the others, and warnings."""
-    compared = [f"{item.name}: {item.verdict}" for item in found.models if item.verdict]
-    lines = "\n".join((" · ".join(found.left_out), *compared, " · ".join(found.quality)))
-    return Content.assemble(lines, *warning_lines(found.warnings, _WARNINGS))
