@@ -130,13 +130,9 @@ def profile_summary(inputs: ProfileInputs) -> ProfileSummary:
     )
 
 
-def reading_error(path: str) -> str:
-    """Error message of reading a profile; empty if it can be read."""
-    try:
-        _profile(_file(path))
-    except WhatifError as problem:
-        return str(problem)
-    return ""
+def check_profile(path: str) -> None:
+    """Raise `WhatifError` for a profile that cannot be read."""
+    _profile(_file(path))
 
 
 def has_latencies(name: str, folders: Sequence[Path]) -> bool:

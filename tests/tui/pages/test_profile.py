@@ -28,7 +28,7 @@ from whatif.tui.dialogs.windows import TextPrompt
 from whatif.tui.jobs.profile_job import profile_of_inputs
 from whatif.tui.jobs.refusal import JobRefusal
 from whatif.tui.labels import duration, percent
-from whatif.tui.pages.profile import NOTHING, ProfilePage, ProfileView
+from whatif.tui.pages.profile import ProfilePage, ProfileView
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.profile_bars import kernel_lines, length, size_classes, size_lines, time_lines
@@ -70,7 +70,7 @@ def test_without_a_profile_the_page_says_what_to_do_and_with_one_every_side_fits
     sides = [(side, picture) for side in View().choices("profile.side") for picture in View().choices("picture")]
 
     async def check(page):
-        assert " ".join(NOTHING.split()) in page.text
+        assert " ".join(ProfilePage.NOTHING.split()) in page.text
         await page.change(shown(LAMMPS))
         for size, (side, picture) in zip((*SIZES, *SIZES), (*sides, *sides), strict=False):
             await page.pilot.resize_terminal(*size)

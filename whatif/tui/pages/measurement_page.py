@@ -1,8 +1,8 @@
-"""Base of the pages that read files of measurements and fit them."""
+"""Bases of the pages that read files: of all of them, and of those that fit measurements."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -17,7 +17,7 @@ from whatif.tui.jobs.refusal import JobRefusal
 from whatif.tui.jobs.worker import run_once
 from whatif.tui.pages.page import Page
 from whatif.tui.state import ExplorerState
-from whatif.tui.view_entries import PageView
+from whatif.tui.view_entries import PageView, V
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,40 +33,32 @@ class MeasurementView(PageView):
 
 
 M = TypeVar("M", bound=MeasurementView)
-Fitted = TypeVar("Fitted")
+Read = TypeVar("Read")
 
 
-class MeasurementPage(Page[M], Generic[M, Fitted]):
-    """Base of the fit page and the runs page: reads files, and keeps a good fit until other files allow one too."""
+class ReadingPage(Page[V], Generic[V, Read]):
+    """Base of the pages that read files: a good answer stays until other files allow one too."""
 
-    COMPUTE: ClassVar[Callable[..., Any]]
-    """Function that fits the measurements of a view, or returns a refusal."""
-    MEASUREMENTS: ClassVar[str]
-    """Kind of the files, for the title of the prompt."""
-    COLUMNS: ClassVar[str]
-    """Example of columns of CSV files."""
-    CHOICE: ClassVar[str]
-    """Field of the view that other files reset."""
     PANEL: ClassVar[str]
     """Selector of the frame around the picture."""
     WORDS: ClassVar[str]
-    """Selector of the words about the fit, or in place of one."""
+    """Selector of the words about the answer, or in place of one."""
     NOTHING: ClassVar[str]
     """Text without files."""
     REMEDY: ClassVar[str]
-    """Text below the reason why there is no fit."""
+    """Text below the reason why there is no answer."""
 
     def __init__(self, state: ExplorerState) -> None:
         super().__init__(state)
-        self._found: Fitted | JobRefusal | None = None
-        self._inputs: M | None = None
+        self._found: Read | JobRefusal | None = None
 
-    def offers(self, action: str) -> bool:
-        """Only to read files until some are read."""
-        return action in ("open", "columns") or self._found is not None
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of the files."""
+        raise NotImplementedError
 
     def _fill(self) -> None:
-        """Show the state and the fit that are known."""
+        """Show the state and the answer that are known."""
         found, words = self._found, self.query_one(self.WORDS, Static)
         if found is None or isinstance(found, JobRefusal):
             self.add_class("-empty")
@@ -79,20 +71,59 @@ class MeasurementPage(Page[M], Generic[M, Fitted]):
                 self.call_after_refresh(self.enter)
         self.screen.refresh_bindings()
 
-    def draw(self, found: Fitted) -> None:
-        """Draw a fit and its tables."""
+    def draw(self, found: Read) -> None:
+        """Draw an answer and its tables."""
         raise NotImplementedError
 
-    def summary(self, found: Fitted) -> Content:
-        """Quality of a fit in words, with warnings."""
+    def summary(self, found: Read) -> Content:
+        """Answer in words, with warnings."""
         raise NotImplementedError
 
     def explanation(self) -> Content:
-        """Text in place of a fit: what is read, how to read something, or why it allows no fit."""
+        """Text in place of an answer: what is read, how to read something, or why it allows no answer."""
         if isinstance(self._found, JobRefusal):
             return Content(f"{self._found.reason}\n\n{self.REMEDY}")
-        files = self.view.files
-        return Content(f"reading {', '.join(files)} …" if files else self.NOTHING)
+        return Content(f"reading {', '.join(self.files)} …" if self.files else self.NOTHING)
+
+    async def _readable(self, files: Sequence[str], read: Callable[..., Any], *arguments: object) -> bool:
+        """Whether files may replace those that are shown: a good answer is only replaced by another one."""
+        if self._found is None or isinstance(self._found, JobRefusal):
+            return True
+        self.query_one(self.PANEL).border_subtitle = Content(f"reading {', '.join(files)} …")
+        try:
+            value = await run_once(read, *arguments)
+        except WhatifError as problem:
+            value = JobRefusal(str(problem))
+        if isinstance(value, JobRefusal):
+            self._fill()
+            self.report(value.reason)
+        return not isinstance(value, JobRefusal)
+
+
+class MeasurementPage(ReadingPage[M, Read]):
+    """Base of the fit page and the runs page."""
+
+    COMPUTE: ClassVar[Callable[..., Any]]
+    """Function that fits the measurements of a view, or returns a refusal."""
+    MEASUREMENTS: ClassVar[str]
+    """Kind of the files, for the title of the prompt."""
+    COLUMNS: ClassVar[str]
+    """Example of columns of CSV files."""
+    CHOICE: ClassVar[str]
+    """Field of the view that other files reset."""
+
+    def __init__(self, state: ExplorerState) -> None:
+        super().__init__(state)
+        self._inputs: M | None = None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of the files and folders."""
+        return self.view.files
+
+    def offers(self, action: str) -> bool:
+        """Only to read files until some are read."""
+        return action in ("open", "columns") or self._found is not None
 
     @work
     async def action_open(self) -> None:
@@ -103,24 +134,11 @@ class MeasurementPage(Page[M], Generic[M, Fitted]):
         view, files = self.view, file_names(text)
         default = getattr(self.VIEW(), self.CHOICE)
         changes: dict[str, Any] = {"files": files, self.CHOICE: default}
-        if files and files != view.files and await self._readable(replace(view, **changes)):
+        compute = type(self).COMPUTE
+        if files and files != view.files and await self._readable(files, compute, replace(view, **changes)):
             if getattr(view, self.CHOICE) != default:
                 self.ask(self.CHOICE, default)
             self.ask("files", files)
-
-    async def _readable(self, view: M) -> bool:
-        """Whether the files of a view may replace those that are shown: a good fit is only replaced by another one."""
-        if self._found is None or isinstance(self._found, JobRefusal):
-            return True
-        self.query_one(self.PANEL).border_subtitle = Content(f"reading {', '.join(view.files)} …")
-        try:
-            value = await run_once(type(self).COMPUTE, view)
-        except WhatifError as problem:
-            value = JobRefusal(str(problem))
-        if isinstance(value, JobRefusal):
-            self._fill()
-            self.report(value.reason)
-        return not isinstance(value, JobRefusal)
 
     @work
     async def action_columns(self) -> None:

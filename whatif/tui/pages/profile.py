@@ -12,15 +12,14 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.errors import WhatifError
 from whatif.paths import is_file, user_path
 from whatif.profiles.profile_study import (
     ProfileInputs,
     ProfileSummary,
     ProjectionSummary,
+    check_profile,
     has_latencies,
     profile_inputs,
-    reading_error,
 )
 from whatif.profiles.stream_lanes import Window
 from whatif.tui.dialogs.windows import TextPrompt
@@ -28,9 +27,9 @@ from whatif.tui.events import JobRequested
 from whatif.tui.jobs.job import Job
 from whatif.tui.jobs.profile_job import profile_of_inputs
 from whatif.tui.jobs.refusal import JobRefusal
-from whatif.tui.jobs.worker import run_once
 from whatif.tui.labels import StyledText, duration, percent, warning_lines
-from whatif.tui.pages.page import ZOOM_KEYS, Page, PageKey, extra_key, stepped_to
+from whatif.tui.pages.measurement_page import ReadingPage
+from whatif.tui.pages.page import ZOOM_KEYS, PageKey, extra_key, stepped_to
 from whatif.tui.state import ExplorerState
 from whatif.tui.time_window import moved
 from whatif.tui.view_entries import PageView
@@ -41,10 +40,6 @@ from whatif.tui.widgets.profile_streams import StreamBars
 from whatif.tui.widgets.profile_tables import table_of
 from whatif.units import ONE, format_quantity
 
-NOTHING: Final = (
-    "No profile yet. n reads one of nvprof, Nsight Systems, rocprof or Kineto; "
-    "so does `whatif open PROFILE --platform NAME`."
-)
 _WARNINGS: Final = 2
 _SIDES: Final = {"projection": "projected", "sizes": "sizes of copies", "streams": "streams", "kernels": "kernels"}
 """Parts of a profile in words; `streams` is the time line."""
@@ -63,11 +58,18 @@ class ProfileView(PageView):
     """Part of the profile that is shown."""
 
 
-class ProfilePage(Page[ProfileView]):
+class ProfilePage(ReadingPage[ProfileView, ProfileSummary]):
     """GPU profile of an application, and its copies on the present machine; `m` turns the sides."""
 
     NAME: ClassVar[str] = "profile"
     VIEW = ProfileView
+    PANEL = "#profiled"
+    WORDS = "#profile-words"
+    NOTHING = (
+        "No profile yet. n reads one of nvprof, Nsight Systems, rocprof or Kineto; "
+        "so does `whatif open PROFILE --platform NAME`."
+    )
+    REMEDY = "n reads another profile."
     HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": 22, "-flat": FLAT + 1}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("open", "n", "open", "profile", "Read a profile: nvprof, Nsight Systems, rocprof or Kineto"),
@@ -98,7 +100,6 @@ class ProfilePage(Page[ProfileView]):
 
     def __init__(self, state: ExplorerState) -> None:
         super().__init__(state)
-        self._found: ProfileSummary | JobRefusal | None = None
         self._inputs: ProfileInputs | None = None
         self._job: Job | None = None
         self._window: Window | None = None
@@ -113,6 +114,11 @@ class ProfilePage(Page[ProfileView]):
             yield KernelsByTime(id="kernels")
         yield ColumnsView(id="profile-table", classes="panel")
         yield Static(id="profile-words", markup=False)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Name of the profile."""
+        return (self.view.file,) if self.view.file else ()
 
     def enter(self) -> None:
         """Focus the table, or the picture in its place."""
@@ -150,22 +156,16 @@ class ProfilePage(Page[ProfileView]):
         self._found, (self._inputs,), self._job = value, self._job.arguments, None
         self._fill()
 
-    def _fill(self) -> None:
-        found = self._found
-        words = self.query_one("#profile-words", Static)
-        self.set_class(not isinstance(found, ProfileSummary), "-empty")
-        if isinstance(found, ProfileSummary):
-            self._draw(found)
-            self.query_one("#profile-head", Static).update(head(found))
-            words.update(summary(found, self.view.side))
-        else:
-            file = self.view.file
-            waiting = f"reading {file} …" if file else NOTHING
-            words.update(Content(waiting if found is None else f"{found.reason}\n\nn reads another profile."))
-        self.screen.refresh_bindings()
+    def summary(self, found: ProfileSummary) -> Content:
+        """Conclusions from one side in sentences, and warnings."""
+        sides = {"projection": _time_line, "sizes": _symbols, "streams": _overlaps, "kernels": _kernel_range}
+        warnings = [*found.warnings, *(found.projected.warnings if found.projected is not None else ())]
+        sentences = filter(None, sides[self.view.side](found))
+        return Content.assemble(" ".join(sentences), *warning_lines(warnings, _WARNINGS))
 
-    def _draw(self, found: ProfileSummary) -> None:
+    def draw(self, found: ProfileSummary) -> None:
         """One side of the profile: its picture, its table, or for the projection both."""
+        self.query_one("#profile-head", Static).update(head(found))
         side, projected, tabular = self.view.side, found.projected, self.state.view.picture == "table"
         both = side == "projection" and projected is not None and not tabular
         focused = self.screen.focused
@@ -205,22 +205,8 @@ class ProfilePage(Page[ProfileView]):
         """Ask for a profile."""
         present = self.view.file
         text = await self.app.push_screen_wait(TextPrompt("Profile: a file", present, check=_missing))
-        if text and text != present and await self._readable(text):
+        if text and text != present and await self._readable((text,), check_profile, text):
             self.ask("file", text)
-
-    async def _readable(self, path: str) -> bool:
-        """Whether a file may take the place of a good profile."""
-        if not isinstance(self._found, ProfileSummary):
-            return True
-        self.query_one("#profiled").border_subtitle = Content(f"reading {path} …")
-        try:
-            wrong = await run_once(reading_error, path)
-        except WhatifError as problem:
-            wrong = str(problem)
-        if wrong:
-            self._fill()
-            self.report(wrong)
-        return not wrong
 
     def action_latencies(self) -> None:
         """Take the latencies of the next platform that states some; after the last one, the present platform's own."""
@@ -272,15 +258,6 @@ def head(found: ProfileSummary) -> Content:
     share = totals["transfer_fraction"]
     parts += [("copies are ", ""), (percent(share), "bold"), " of GPU time"] if totals["transfer_count"] else []
     return Content.assemble(*parts)
-
-
-def summary(found: ProfileSummary, side: str) -> Content:
-    """Conclusions in sentences, and warnings."""
-    sentences = {"projection": _time_line, "sizes": _symbols, "streams": _overlaps, "kernels": _kernel_range}[side](
-        found
-    )
-    warnings = [*found.warnings, *(found.projected.warnings if found.projected is not None else ())]
-    return Content.assemble(" ".join(filter(None, sentences)), *warning_lines(warnings, _WARNINGS))
 
 
 def _time_line(found: ProfileSummary) -> list[str]:
