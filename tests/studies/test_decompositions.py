@@ -14,7 +14,7 @@ from whatif.axes import Grid
 from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.schema.toml import read_document
-from whatif.studies.decompositions import layouts, same, settings
+from whatif.studies.decompositions import layouts, settings
 
 GRID = "application.grid"
 RANKS = "application.rank_count"
@@ -54,14 +54,14 @@ def test_a_bisection_is_one_of_them_and_of_equal_ones_the_present_stands_first()
     assert (found.present.decomposition, found.present.ranks) == ("bisection", ())
     assert [item.result for item in found.ranked if item.decomposition == "bisection"] == [found.present.result]
     strong = Scenario.open("jacobi2d_strong", overrides={RANKS: "16"})
-    assert same(layouts(strong).ranked[0], layouts(strong).present)
+    assert layouts(strong).is_present(layouts(strong).ranked[0])
     given = Scenario.open("minife", overrides={RANKS: "8", f"{GRID}.decomposition": "balanced"})
     bisected = next(item for item in layouts(given).ranked if not item.ranks)
     assert time_of(given, settings(bisected, given)) == bisected.result
     extents = {f"{GRID}.ranks.{key}": extent for key, extent in zip("xyz", "311", strict=True)}
     wrong = layouts(Scenario.open("minife", overrides={RANKS: "8", f"{GRID}.decomposition": "given", **extents}))
     assert "do not multiply" in wrong.present.reason
-    assert not any(same(item, wrong.present) for item in wrong.ranked)
+    assert not any(wrong.is_present(item) for item in wrong.ranked)
 
 
 def test_the_verb_keeps_the_whole_grid_and_writes_the_best_with_its_comments(whatif_main, tmp_path):

@@ -1,18 +1,17 @@
-"""Tables of rankings, commitments and layouts."""
+"""Tables of rankings and commitments."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from whatif.core.answer_words import gain, larger_is_better
 from whatif.table import Table
-from whatif.units import ONE, Dimension, crossed
+from whatif.units import ONE, Dimension
 
 if TYPE_CHECKING:
-    from whatif.studies.decompositions import Layout, Layouts
     from whatif.studies.ranking import Ranking, Standing
 
 
@@ -80,22 +79,3 @@ def commitment_table(found: Ranking) -> Table:
             numbers = [weight, reference, answer.number, *committed, gain(reference, number, found.dimension)]
             rows.append([its.platform, name, *numbers, answer.grade, remarks])
     return Table.of_rows(columns, rows, {"weights": ", ".join(found.weights)})
-
-
-def layouts_shown(found: Layouts, count: int) -> list[tuple[int, Layout]]:
-    """The best layouts and the present one, each with its rank."""
-    now = found.present.place
-    return [(at, item) for at, item in enumerate(found.ranked, start=1) if at <= count or item.place == now]
-
-
-def layouts_table(found: Layouts, count: int) -> Table:
-    """One row per layout: the best ones and the present one, each with its rank."""
-    now = found.present
-    columns = {"place": ONE, "ranks": None, "decomposition": None, "mapping": None, "order": None}
-    columns |= {found.result: found.dimension, "change": ONE, "present": None}
-    rows: list[list[Any]] = []
-    for at, item in layouts_shown(found, count):
-        shape = crossed(item.ranks)
-        present = "present" if item.place == now.place else ""
-        rows.append([at, shape, item.decomposition, item.mapping, item.order, item.result, found.change(item), present])
-    return Table.of_rows(columns, rows, {"layouts": str(len(found.ranked))})

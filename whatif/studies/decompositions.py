@@ -20,11 +20,10 @@ from whatif.files.scenario_edits import save_as
 from whatif.models.decomposition import ordered_factorisations
 from whatif.models.quantities import FloatArray
 from whatif.schema.application import CellGrid
-from whatif.studies.decision_tables import layouts_table
 from whatif.studies.scaling import GRID, Planner
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table
-from whatif.units import Dimension, format_quantity
+from whatif.units import ONE, Dimension, crossed, format_quantity
 
 _EQUAL: Final = 1e-9
 """Relative difference up to which results are equal."""
@@ -82,7 +81,21 @@ class Layouts(StudyResult):
 
     def table(self) -> Table:
         """One row per layout: the best ones and the present one, each with its rank."""
-        return layouts_table(self, self.count)
+        columns = {"place": ONE, "ranks": None, "decomposition": None, "mapping": None, "order": None}
+        columns |= {self.result: self.dimension, "change": ONE, "present": None}
+        rows: list[list[Any]] = []
+        for at, item in self.shown(self.count):
+            words = [crossed(item.ranks), item.decomposition, item.mapping, item.order]
+            rows.append([at, *words, item.result, self.change(item), "present" if self.is_present(item) else ""])
+        return Table.of_rows(columns, rows, {"layouts": str(len(self.ranked))})
+
+    def shown(self, count: int) -> list[tuple[int, Layout]]:
+        """The best layouts and the present one, each with its rank."""
+        return [(at, item) for at, item in enumerate(self.ranked, start=1) if at <= count or self.is_present(item)]
+
+    def is_present(self, layout: Layout) -> bool:
+        """Whether a layout puts every rank in its present place."""
+        return layout.place == self.present.place
 
     def summary(self) -> tuple[str, ...]:
         """Layouts left out, and the present and the best result."""
@@ -147,7 +160,7 @@ def layouts(
         except InvalidFileError as error:
             refused[error.problems[0].message] = None
     found += _bisected(scenario, result)
-    ranked = sorted(found, key=lambda item: (not np.isfinite(item.result), item.result, not same(item, present)))
+    ranked = sorted(found, key=lambda item: (not np.isfinite(item.result), item.result, item.place != present.place))
     return Layouts(result, present, tuple(ranked), tuple(refused), scenario, program.dimension_of(result))
 
 
@@ -158,11 +171,6 @@ def layout_study(
     chosen = Planner(scenario).of_whole_grid() if whole_grid else scenario
     found = layouts(chosen, result) if progress is None else layouts(chosen, result, progress)
     return replace(found, count=count).about(scenario)
-
-
-def same(one: Layout, other: Layout) -> bool:
-    """Whether two layouts put every rank in the same place."""
-    return one.place == other.place
 
 
 def settings(layout: Layout, scenario: Scenario) -> dict[str, str]:

@@ -59,7 +59,7 @@ def made_scenario(
 ) -> Scenario:
     """Scenario made from a trace or profile on a platform; `folders` are searched for what this extends."""
     machine, searched = _opened_platform(platform, tuple(folders))
-    document = _trace_document(path, machine, model) if kind == "trace" else _document(kind, path, machine)
+    document = _document(kind, path, machine, model)
     built = {machine.name: machine.document} if isinstance(platform, Platform) else {}
     return Scenario(document, None, {}, searched, built)
 
@@ -72,13 +72,6 @@ def _opened_platform(
         return platform, (*platform.folders, *folders)
     name, searched = named_platform(str(platform or DEFAULT_PLATFORM), folders)
     return Platform.open(name, platform_dirs=searched), searched
-
-
-def _trace_document(path: Path, machine: Platform, model: str | None) -> Document:
-    """Scenario file that replays a trace on a machine."""
-    from whatif.files.trace_scenario import trace_scenario
-
-    return trace_scenario(path, machine, model or "")
 
 
 def _kind(source: str | Path) -> str:
@@ -113,9 +106,12 @@ def _neither(path: Path) -> InvalidFileError:
     return InvalidFileError(problems)
 
 
-def _document(kind: str, path: Path, machine: Platform) -> Document:
-    from whatif.files.trace_scenario import free_name
+def _document(kind: str, path: Path, machine: Platform, model: str | None) -> Document:
+    """Scenario file that replays a trace, or a file of a plug-in, on a machine."""
+    from whatif.files.trace_scenario import free_name, trace_scenario
     from whatif.schema.toml import parse_document, shown_path
 
+    if kind == "trace":
+        return trace_scenario(path, machine, model or "")
     text = resolve(registered_files()[kind].scenario)(path, machine.name, machine.spec)
     return parse_document(text, shown_path(free_name(path)), path.resolve().parent)

@@ -246,13 +246,13 @@ def energy_is_paid(prices: Prices, machine: str) -> bool:
     return prices.energy is not None or prices.machines[machine].rate is None
 
 
-def without_price(study: StudyFile, prices: Prices) -> Iterator[InvalidFileError]:
-    """Errors of bids without a price that a limit of money or the criterion needs."""
+def without_price(study: StudyFile, prices: Prices) -> Iterator[Problem]:
+    """Problems of bids without a price that a limit of money or the criterion needs."""
     needed = "`[limits] capital`" if prices.capital is not None else money_need(study)
     for name in study.spec.bids if needed else ():
         if not prices.machines[name].is_known:
             message = f"no price, which {needed} needs: state price, node_price, node_prices or node_rate"
-            yield study.refused(f"bids.{name}", message)
+            yield study.problem(f"bids.{name}", message)
 
 
 def without_node_price(study: StudyFile, prices: Prices) -> Iterator[Problem]:

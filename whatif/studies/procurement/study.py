@@ -242,7 +242,7 @@ def _check(file: StudyFile, jobs: Jobs, prices: Prices) -> None:
             raise file.refused(f"mix.{name}", f"the present machine cannot run it: {job.reason}")
     problems = [
         *_unknown_targets(file, jobs),
-        *(item for error in without_price(file, prices) for item in error.problems),
+        *without_price(file, prices),
         *without_node_price(file, prices),
         *_without_power(file, jobs, prices),
         *without_bound(file, prices),

@@ -11,8 +11,7 @@ from whatif.core.energy import BUSY_POWER, node_capital
 from whatif.core.evaluate import evaluate
 from whatif.plotting.bars import LESS, BarChart, BarRow
 from whatif.plotting.description import AxisDescription
-from whatif.studies.decision_tables import layouts_shown
-from whatif.studies.decompositions import Layout, same, settings
+from whatif.studies.decompositions import Layout, settings
 from whatif.studies.purchase import Offer, Offers
 from whatif.studies.ranking import BESIDE, Ranking, Standing
 from whatif.studies.study_result import values_on_all_platforms
@@ -125,7 +124,7 @@ def layout(request: DecisionRequest) -> Decision:
     """The best decompositions of the grid and mappings of its ranks."""
     scenario, result, dimension = request.scenario, request.result, request.program.dimension_of(request.result)
     found = decisions.tune_grid(scenario, result=result, count=_LAYOUTS)
-    shown = [item for _, item in layouts_shown(found, _LAYOUTS)]
+    shown = [item for _, item in found.shown(_LAYOUTS)]
     best, now = found.ranked[0], found.present
     said = [*(f"Left out: {reason}" for reason in found.refused)]
     if math.isfinite(found.change(best)):
@@ -135,7 +134,8 @@ def layout(request: DecisionRequest) -> Decision:
     def row(item: Layout) -> BarRow:
         change = f"  {found.change(item):+.2%}" if math.isfinite(found.change(item)) else ""
         text = f"{format_quantity(item.result, dimension, 4)}{change}" if not item.reason else item.reason
-        label, is_now = _labelled(_layout_words(item), same(item, now)), same(item, now)
+        is_now = found.is_present(item)
+        label = _labelled(_layout_words(item), is_now)
         return BarRow(label, 0.0, item.result, "faint" if is_now else LESS, text)
 
     return Decision(
@@ -143,7 +143,7 @@ def layout(request: DecisionRequest) -> Decision:
         tuple(said),
         found.table(),
         BarChart("layouts", AxisDescription(result, dimension), tuple(map(row, shown))),
-        tuple(None if same(item, now) else EditAll(tuple(settings(item, scenario).items())) for item in shown),
+        tuple(None if found.is_present(item) else EditAll(tuple(settings(item, scenario).items())) for item in shown),
         request.command("tune grid", "--result", result, "--show", str(_LAYOUTS)),
     )
 
