@@ -8,10 +8,11 @@ near the hues of Okabe and Ito (Color Universal Design, 2008), and lie still far
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from textual.theme import Theme
 
+_ROLES: Final = ("primary", "warning", "success", "error", "secondary", "accent")
 # Legible on the palest dark and the darkest light ground among Textual's themes as well, and apart in everybody's eyes.
 _ON_DARK: Final = ("#31beff", "#f6c143", "#3cb78a", "#ff7969", "#99dfdb", "#dc94d3")
 _ON_LIGHT: Final = ("#1a52d4", "#4a3500", "#066352", "#b03000", "#1c2b3b", "#8c3990")
@@ -42,33 +43,23 @@ _LIGHTER: Final = _Grounds("#ffffff", "#fafafa", "#f5f5f5", "#14181d", "#454c56"
 
 
 def _theme(name: str, grounds: _Grounds, colours: tuple[str, ...], *, dark: bool) -> Theme:
-    primary, warning, success, error, secondary, accent = colours
+    roles: dict[str, Any] = dict(zip(_ROLES, colours, strict=True))
     variables = {
         # Textual would tint coloured text towards white or black, and so bring the colours nearer to each other.
-        "text-primary": primary,
-        "text-warning": warning,
-        "text-success": success,
-        "text-error": error,
-        "text-secondary": secondary,
-        "text-accent": accent,
+        **{f"text-{role}": colour for role, colour in roles.items()},
         **_numbered(colours),
         "text-muted": grounds.muted,
         "text-disabled": grounds.disabled,
         "foreground-muted": grounds.muted,
         "foreground-disabled": grounds.disabled,
         "footer-background": grounds.background,
-        "footer-key-foreground": primary,
+        "footer-key-foreground": roles["primary"],
         "footer-description-foreground": grounds.muted,
         "scrollbar-background": grounds.background,
     }
     return Theme(
         name,
-        primary=primary,
-        warning=warning,
-        success=success,
-        error=error,
-        secondary=secondary,
-        accent=accent,
+        **roles,
         foreground=grounds.foreground,
         background=grounds.background,
         surface=grounds.surface,

@@ -22,6 +22,7 @@ from whatif.api.editing import (
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError, WhatifError
+from whatif.schema.phase_edits import PhaseWord
 from whatif.schema.shipped import shipped_names
 from whatif.studies.phase_form import form_problems, form_values, phase_form
 from whatif.tui.commands.explorer_commands import EditAll
@@ -66,7 +67,7 @@ class PhaseDialogs:
         self._app, self._scenario = app, scenario
         self._phases = phases_of(scenario.document, scenario.folders)
 
-    async def ask(self, word: str, phase: str, text: str = "") -> PhaseEdit | None:
+    async def ask(self, word: PhaseWord, phase: str, text: str = "") -> PhaseEdit | None:
         """Edit of a phase that a user requests; None after escape. Raise `WhatifError` if it is impossible."""
         if word == "add":
             return await self._add(phase)
@@ -79,8 +80,8 @@ class PhaseDialogs:
         elif word in ("copy", "rename"):
             title = f"Copy of {phase}" if word == "copy" else f"New name of {phase}"
             begin = free_phase_name(phase, self._phases) if word == "copy" else phase
-            text = await self._name(title, begin, lambda name: _edit(word, phase, name))
-        return _edit(word, phase, text) if text or word == "delete" else None
+            text = await self._name(title, begin, lambda name: PhaseEdit(word, phase, name))
+        return PhaseEdit(word, phase, text) if text or word == "delete" else None
 
     async def _add(self, after: str) -> PhaseEdit | None:
         source = await self._pick(
@@ -92,8 +93,8 @@ class PhaseDialogs:
             return None
         text = f"{source} after {after}" if after in self._phases else source
         begin = free_phase_name(source_name(source), self._phases)
-        name = await self._name(f"Name of the phase ({source})", begin, lambda name: _edit("add", name, text))
-        return _edit("add", name, text) if name else None
+        name = await self._name(f"Name of the phase ({source})", begin, lambda name: PhaseEdit("add", name, text))
+        return PhaseEdit("add", name, text) if name else None
 
     async def which(self, word: str) -> str:
         """Phase that a user picks; empty after escape."""
@@ -123,7 +124,3 @@ async def filled_in(app: App[Any], session: Session, phase: str, of_all: str = "
     form = FormScreen(f"{phase}: {kind}{of_all}", fields, lambda texts: form_problems(scenario, fields, texts))
     texts = await app.push_screen_wait(form)
     return None if texts is None else EditAll(tuple(form_values(fields, texts).items()))
-
-
-def _edit(word: Any, name: str, text: str) -> PhaseEdit:
-    return PhaseEdit(word, name, text)

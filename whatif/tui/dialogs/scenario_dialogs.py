@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -82,18 +82,10 @@ async def make_scenario(app: App[Any], state: ExplorerState) -> Path | None:
     started = _Answers(path, state.platform_name or DEFAULT_PLATFORM)
     answers = await _machine(app, started, platforms, folders)
     made = None if answers is None else await _phases(app, answers, folders)
-    if made is None or not await _may_write(app, (file for file in made.files if file != path)):
+    if made is None or not await may_write(app, *(file for file in made.files if file != path)):
         return None
     made.write(overwrite=True)
     return made.path
-
-
-async def _may_write(app: App[Any], paths: Iterable[Path]) -> bool:
-    """Whether all files may be written."""
-    for path in paths:
-        if not await may_write(app, path):
-            return False
-    return True
 
 
 async def _machine(

@@ -131,9 +131,10 @@ async def path_to_write(
     return path if path is not None and await may_write(app, path) else None
 
 
-async def may_write(app: App[Any], path: Path) -> bool:
-    """Whether a file may be written: it is new, or the user agrees to replace it."""
-    if not exists(path):
-        return True
-    text = f"{path} exists; its content will be lost."
-    return await app.push_screen_wait(ChoicePrompt(text, {"o": "overwrite it"})) == "o"
+async def may_write(app: App[Any], *paths: Path) -> bool:
+    """Whether all files may be written: each is new, or the user agrees to replace it."""
+    for path in filter(exists, paths):
+        text = f"{path} exists; its content will be lost."
+        if await app.push_screen_wait(ChoicePrompt(text, {"o": "overwrite it"})) != "o":
+            return False
+    return True

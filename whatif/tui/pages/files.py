@@ -13,14 +13,13 @@ from textual.widgets import Static
 
 from whatif.api.editing import copy_file, difference
 from whatif.errors import WhatifError
-from whatif.paths import toml_path
 from whatif.schema.catalogue import CatalogueEntry, catalogue
 from whatif.schema.phase_edits import on_disk
 from whatif.schema.rewriting import rewritten
 from whatif.schema.toml import shown_path
 from whatif.tui.commands.explorer_commands import Adopt
 from whatif.tui.commands.study_values import study_changes
-from whatif.tui.dialogs.windows import TextDialog, TextPrompt, may_write
+from whatif.tui.dialogs.windows import TextDialog, path_to_write
 from whatif.tui.events import FileRequested, JobRequested, NewScenarioRequested
 from whatif.tui.files.file_paths import catalogue_folders, free_file
 from whatif.tui.jobs.job import Job
@@ -153,16 +152,13 @@ class FilesPage(Page[PageView]):
     async def action_duplicate(self) -> None:
         """Copy the file under the cursor, and the measured runs that it names."""
         entry = self._entry
-        if entry is None:
-            return
-        name = await self.app.push_screen_wait(TextPrompt(f"Copy {entry.name} to", free_file(entry.name)))
-        if name:
-            await self._copy(entry, toml_path(name))
+        if entry is not None:
+            path = await path_to_write(self.app, f"Copy {entry.name} to", free_file(entry.name))
+            if path is not None:
+                self._copy(entry, path)
 
-    async def _copy(self, entry: CatalogueEntry, path: Path) -> None:
+    def _copy(self, entry: CatalogueEntry, path: Path) -> None:
         """Copy a file, and open the copy of a scenario."""
-        if not await may_write(self.app, path):
-            return
         try:
             remark = copy_file(entry.path, path)
         except WhatifError as problem:

@@ -112,8 +112,7 @@ class CommandScreen(Screen[None]):
 
     def action_edit_file(self) -> None:
         """Open the file of the parameter or table under the cursor in the editor."""
-        row = self.query_one(ParameterTree).row
-        self.post_message(EditorRequested("" if row is None else row.path))
+        self.post_message(EditorRequested(self.query_one(ParameterTree).place))
 
     @work
     async def action_export(self) -> None:

@@ -86,7 +86,8 @@ class ParameterTree(PhaseKeys):
         super().__init__()
         self._state = state
         self._folded = set(idle_tables(state.session.program))
-        self._words = ""
+        self.words = ""
+        """Filter of the rows."""
         self._rows: tuple[TreeRow, ...] = ()
         self._parts = parts_in_use(state.session.program.loaded)
         self._drawn: dict[int, Shown] = {}
@@ -112,11 +113,6 @@ class ParameterTree(PhaseKeys):
     def place(self) -> str:
         """Path of the row that the cursor is on, of a table too."""
         return "" if self.row is None else self.row.path
-
-    @property
-    def words(self) -> str:
-        """Filter of the rows."""
-        return self._words
 
     def on_mount(self) -> None:
         """Begin at the swept parameter."""
@@ -160,7 +156,7 @@ class ParameterTree(PhaseKeys):
 
     def filter(self, words: str) -> None:
         """Show only parameters whose path has all the words."""
-        self._words = words
+        self.words = words
         self._lay_out()
 
     def select(self, path: str) -> None:
@@ -175,7 +171,7 @@ class ParameterTree(PhaseKeys):
         """Make the rows anew, with the cursor on the same row or as near as can be."""
         before = self.row.path if self.row is not None else ""
         self._drawn = {}
-        self._rows = outline(with_parts(self.session.program.parameters, self._parts), self._folded, self._words)
+        self._rows = outline(with_parts(self.session.program.parameters, self._parts), self._folded, self.words)
         self.virtual_size = Size(0, len(self._rows))
         self.move_to(self._place_of(before))
         # How far can be scrolled is only known when the new size is laid out.
@@ -184,7 +180,7 @@ class ParameterTree(PhaseKeys):
     def _place_of(self, path: str) -> int:
         """The row of a path; else the first parameter found by a filter, or the innermost visible table around it."""
         places = {row.path: index for index, row in enumerate(self._rows)}
-        if self._words and path not in places:
+        if self.words and path not in places:
             return next((index for index, row in enumerate(self._rows) if not row.table), 0)
         known = [places[near] for near in (*ancestors(path), path) if near in places]
         return known[-1] if known else 0

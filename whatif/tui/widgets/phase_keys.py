@@ -10,6 +10,7 @@ from textual.binding import Binding
 from whatif.api.editing import EditedDocument, PhaseEdit, edited, phases_of
 from whatif.core.session import Session
 from whatif.errors import WhatifError
+from whatif.schema.phase_edits import PhaseWord
 from whatif.tui.commands.phase_commands import PHASES, EditPhase
 from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.keys.key_bindings import extra_binding
@@ -51,7 +52,7 @@ class PhaseKeys(LineList):
         self.action_phase("add")
 
     @work
-    async def action_phase(self, word: str, text: str = "") -> None:
+    async def action_phase(self, word: PhaseWord, text: str = "") -> None:
         """Edit the phase under the cursor; ask which one without a phase there."""
         from whatif.tui.dialogs.phase_dialogs import PhaseDialogs, phase_at  # noqa: PLC0415 - not for the first frame
 
