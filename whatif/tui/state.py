@@ -249,20 +249,15 @@ class ExplorerState:
 
     def has_curves(self, variants: Variants | None = None) -> bool:
         """Whether the curves of all variants are known over the present sweep."""
-        known, wanted = self._with_own_curve(), variants or self.variants
-        return not compares(self.session.grid) or all(
-            item.letter in known and known[item.letter].answers(item.scenario, self.session.grid)
-            for item in wanted.items
-            if item.letter != wanted.current
-        )
+        known, wanted, grid = self._with_own_curve(), variants or self.variants, self.session.grid
+        others = (item for item in wanted.items if item.letter != wanted.current)
+        return not compares(grid) or all(_known(item, grid, known) is not None for item in others)
 
     def knows(self, text: str) -> bool:
         """Whether a variant can be shown without evaluating it."""
-        item, grid = self.variants.at(text.upper()), self.session.grid
-        curve = None if item is None else self.curves.get(item.letter)
-        if item is None or curve is None or curve.result is None:
-            return False
-        return curve.answers(item.scenario, grid)
+        item = self.variants.at(text.upper())
+        curve = None if item is None else _known(item, self.session.grid, self.curves)
+        return curve is not None and curve.result is not None
 
     def others(self) -> tuple[tuple[Variant, Result], ...]:
         """The other variants whose values differ from the present ones, with their results over its sweep."""
@@ -300,13 +295,11 @@ class ExplorerState:
     def _compared(self) -> ExplorerState:
         """State with its other variants over the present sweep, where they are drawn."""
         session = self.session
-        curves: dict[str, VariantCurve] = {}
-        for item in self.variants.items if compares(session.grid) else ():
-            known = self.curves.get(item.letter)
-            if item.letter == self.variants.current:
-                continue
-            fits = known is not None and known.answers(item.scenario, session.grid)
-            curves[item.letter] = known if known is not None and fits else computed_curve(item, session)
+        curves = {
+            item.letter: _known(item, session.grid, self.curves) or computed_curve(item, session)
+            for item in (self.variants.items if compares(session.grid) else ())
+            if item.letter != self.variants.current
+        }
         return replace(self, curves=curves)
 
     @property
@@ -364,10 +357,16 @@ class ExplorerState:
         return reread.with_session(self.session.with_scenario(scenario))
 
 
+def _known(variant: Variant, grid: Grid, curves: Mapping[str, VariantCurve]) -> VariantCurve | None:
+    """Curve of a variant over a sweep; None if it is not known."""
+    curve = curves.get(variant.letter)
+    return curve if curve is not None and curve.answers(variant.scenario, grid) else None
+
+
 def _session_of(variant: Variant, grid: Grid, curves: Mapping[str, VariantCurve]) -> Session:
     """A variant over a sweep, without its terms where its result is known."""
     inputs = replace(variant.session.inputs, grid=still_there(grid, variant.session.program))
-    known = curves.get(variant.letter)
-    if known is not None and known.result is not None and known.answers(variant.scenario, inputs.grid):
+    known = _known(variant, inputs.grid, curves)
+    if known is not None and known.result is not None:
         return Session(inputs, None, known.result, variant.session.at)
     return Session.of(inputs)
