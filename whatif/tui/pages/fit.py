@@ -130,13 +130,6 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
         if isinstance(self._found, DistanceFit):
             self.focus_first((self.query_one(FitPlot), self.query_one("#points", TableView)))
 
-    def show(self, state: ExplorerState) -> None:
-        """Show the known fit of the measurements of a state."""
-        self.state = state
-        if not self.view_in(state.view).files:
-            self._found = None
-        self._fill()
-
     def job(self, state: ExplorerState) -> Job | None:
         """Read and fit, unless only something else has changed."""
         view = self.view_in(state.view)

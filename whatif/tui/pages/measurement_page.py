@@ -57,6 +57,13 @@ class ReadingPage(Page[V], Generic[V, Read]):
         """Names of the files."""
         raise NotImplementedError
 
+    def show(self, state: ExplorerState) -> None:
+        """Show the known answer to the files of a state."""
+        self.state = state
+        if not self.files:
+            self._found = None
+        self._fill()
+
     def _fill(self) -> None:
         """Show the state and the answer that are known."""
         found, words = self._found, self.query_one(self.WORDS, Static)

@@ -132,13 +132,9 @@ class ProfilePage(ReadingPage[ProfileView, ProfileSummary]):
 
     def show(self, state: ExplorerState) -> None:
         """Show the known summary of the profile of a state."""
-        file = self.view_in(state.view).file
-        if self.view.file != file:
+        if self.view.file != self.view_in(state.view).file:
             self._window = None
-        self.state = state
-        if not file:
-            self._found = None
-        self._fill()
+        super().show(state)
 
     def job(self, state: ExplorerState) -> Job | None:
         """Read, characterise and project, unless only something else has changed."""

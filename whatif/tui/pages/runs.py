@@ -156,13 +156,9 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
 
     def show(self, state: ExplorerState) -> None:
         """Show the known regression of the runs of a state."""
-        self.state = state
-        files = self.view_in(state.view).files
-        if self._inputs is None or self._inputs.files != files:
+        if self._inputs is None or self._inputs.files != self.view_in(state.view).files:
             self._seen, self._last, self._refused = {}, "", ""
-            if not files:
-                self._found = None
-        self._fill()
+        super().show(state)
 
     def job(self, state: ExplorerState) -> Job | None:
         """Read and fit, unless only something else has changed."""

@@ -43,7 +43,6 @@ _NAMES: Final = {
     "decide.question": "Next question",
     "decide.result": "Next result",
     "decide.last_result": "Previous result",
-    "decide.take": "Adopt",
     "fit.open": "Read measurements",
     "fit.write": "Write platform",
     "runs.open": "Read runs",
@@ -54,7 +53,6 @@ _NAMES: Final = {
     "study.view": "Next table of the study",
     "study.save": "Save study",
     "study.reset": "Reset study",
-    "screen.new": "New scenario",
     "files.copy": "Duplicate file",
 }
 
