@@ -18,7 +18,7 @@ RANKS = "application.rank_count"
 def drawn(page):
     """Lines of the upper and of the lower plot by label."""
     plots = page.app.query_one(StackedPlots)
-    above, below = plots._description, plots._below
+    above, below = plots.description, plots._below
     return tuple({line.label: line for line in (plot.lines if plot is not None else ())} for plot in (above, below))
 
 

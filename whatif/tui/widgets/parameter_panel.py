@@ -8,7 +8,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Offset
 
-from whatif.core.session import FAMILY_POINTS, Session
+from whatif.core.session import FAMILY_POINTS
 from whatif.errors import WhatifError
 from whatif.tui.commands.explorer_commands import Also, Change, Edit, SweepParameter
 from whatif.tui.commands.seek_command import Seek
@@ -59,11 +59,6 @@ class ParameterPanel(Vertical):
         """The line."""
         return self.query_one(Prompt)
 
-    @property
-    def session(self) -> Session:
-        """The session shown."""
-        return self._state.session
-
     def show(self, state: ExplorerState) -> None:
         """Show another state."""
         self._state = state
@@ -98,7 +93,7 @@ class ParameterPanel(Vertical):
             if name is not None:
                 self.post_message(ChangeRequested(picked(path, name)))
 
-        window, parameter = pick_value(path, self.session), self.parameter_tree.parameter
+        window, parameter = pick_value(path, self._state.session), self.parameter_tree.parameter
         if window is not None:
             self.app.push_screen(window, choose)
         elif parameter is not None:
@@ -107,7 +102,7 @@ class ParameterPanel(Vertical):
     def _ask_range(self, purpose: Purpose, path: str) -> None:
         try:
             points = {"points": FAMILY_POINTS} if purpose is Purpose.SECOND else {}
-            text = self.session.range_text(path, **points)
+            text = self._state.session.range_text(path, **points)
         except WhatifError as problem:
             self.post_message(ErrorReported(str(problem)))
         else:
@@ -157,7 +152,7 @@ class ParameterPanel(Vertical):
         self._close()
 
     def _close(self) -> None:
-        self.prompt.close()
+        self.prompt.display = False
         self.parameter_tree.focus()
 
     def filter(self, words: str) -> None:

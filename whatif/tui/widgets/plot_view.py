@@ -95,32 +95,23 @@ class PlotView(PixelPicture, Zooming, can_focus=True):
 
     def __init__(self) -> None:
         super().__init__()
-        self._cross: tuple[float, float] | None = None
+        self.cross: tuple[float, float] | None = None
+        """Place of the crosshair, x and, on a heat map, y; None without one."""
         # A crosshair under the mouse goes with it; one put there by a key or a click stays.
         self._stays = False
-
-    @property
-    def description(self) -> Description | None:
-        """Description shown now."""
-        return self._description
 
     @property
     def exported(self) -> Description | PlotStack | None:
         """Description for a file of the plot: its visible part."""
         return self.seen
 
-    @property
-    def cross(self) -> tuple[float, float] | None:
-        """Place of the crosshair, x and, on a heat map, y; None without one."""
-        return self._cross
-
     def show(self, description: Description | None) -> None:
         """Show another plot, or nothing; the crosshair stays as long as the axes are of the same parameters."""
-        if description is self._description:
+        if description is self.description:
             return
-        before = self._description
-        kept = self._cross if _parameters(description) == _parameters(before) else None
-        self._description = description
+        before = self.description
+        kept = self.cross if _parameters(description) == _parameters(before) else None
+        self.description = description
         self.keep_window(before)
         self._place(move_crosshair(description, kept) if description is not None and kept is not None else None)
         self.redraw()
@@ -131,9 +122,9 @@ class PlotView(PixelPicture, Zooming, can_focus=True):
     def _place(self, cross: tuple[float, float] | None, *, stays: bool | None = None) -> None:
         """Put the crosshair somewhere, or take it away."""
         self._stays = (self._stays if stays is None else stays) and cross is not None
-        if cross != self._cross:
-            begun = (cross is None) != (self._cross is None)
-            self._cross = cross
+        if cross != self.cross:
+            begun = (cross is None) != (self.cross is None)
+            self.cross = cross
             self.redraw()
             if begun and self.has_focus:
                 self.refresh_bindings()
@@ -141,26 +132,26 @@ class PlotView(PixelPicture, Zooming, can_focus=True):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave the keys to others while there is nothing to move, up and down on curves, nothing to take away."""
         if action == "take_away":
-            return self._cross is not None
+            return self.cross is not None
         if action == "adopt":
-            return self.adopts and self._cross is not None
+            return self.adopts and self.cross is not None
         if action == "resample":
             return self.adopts and any(self._visible_parts())
         if action == "move":
-            return self._description is not None and (parameters[1] == 0 or isinstance(self._description, HeatMap))
+            return self.description is not None and (parameters[1] == 0 or isinstance(self.description, HeatMap))
         return super().check_action(action, parameters)
 
     def action_move(self, steps: int, steps_up: int) -> None:
         """Move the crosshair by points; the first time, from the present point."""
-        if self._description is not None:
-            start = self._cross or present_point(self._description)
-            cross = move_crosshair(self._description, start, steps, steps_up)
+        if self.description is not None:
+            start = self.cross or present_point(self.description)
+            cross = move_crosshair(self.description, start, steps, steps_up)
             self._place(cross, stays=True)
             self._follow(cross)
 
     def _follow(self, cross: tuple[float, float]) -> None:
         """Move the visible part to the crosshair."""
-        window, description = self._window, self._description
+        window, description = self._window, self.description
         assert description is not None  # noqa: S101 - there is a crosshair
         for which, value, axis in (("x", cross[0], description.x), ("y", cross[1], description.y)):
             position = float(axis_space(np.array(value), axis))
@@ -169,12 +160,12 @@ class PlotView(PixelPicture, Zooming, can_focus=True):
 
     def centre(self, which: Which) -> float | None:
         """Position of the crosshair along an axis; for y of curves, that of the first one."""
-        plot = self._description
+        plot = self.description
         if isinstance(plot, PlotDescription) and which == "y":
-            return first_curve_at(self._window.of(plot), self._cross)
-        if plot is None or self._cross is None:
+            return first_curve_at(self._window.of(plot), self.cross)
+        if plot is None or self.cross is None:
             return None
-        return float(axis_space(np.array(self._cross[which == "y"]), plot.y if which == "y" else plot.x))
+        return float(axis_space(np.array(self.cross[which == "y"]), plot.y if which == "y" else plot.x))
 
     def point_to(self, cross: tuple[float, float]) -> None:
         """Put the crosshair on a point, and take the focus."""
@@ -184,8 +175,8 @@ class PlotView(PixelPicture, Zooming, can_focus=True):
 
     def action_adopt(self) -> None:
         """Ask for the values under the crosshair."""
-        if self._cross is not None:
-            self.post_message(self.AdoptionRequested(self, self._cross))
+        if self.cross is not None:
+            self.post_message(self.AdoptionRequested(self, self.cross))
 
     def action_resample(self) -> None:
         """Ask for more points in the visible part of the axes."""
@@ -196,7 +187,7 @@ class PlotView(PixelPicture, Zooming, can_focus=True):
 
     def _visible_parts(self) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
         """Ends of the visible part of x and of y, which is a parameter on a heat map alone."""
-        plot, window = self._description, self._window
+        plot, window = self.description, self._window
         x = None if plot is None or window.x is None else _ends(window.x, plot.x)
         y = _ends(window.y, plot.y) if isinstance(plot, HeatMap) and window.y is not None else None
         return x, y
@@ -208,7 +199,7 @@ class PlotView(PixelPicture, Zooming, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         """Put the crosshair on the point nearest to the mouse."""
         if not self._dragged:
-            self._place(self._under(event) or self._cross, stays=True)
+            self._place(self._under(event) or self.cross, stays=True)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Let the crosshair follow the mouse until it is put somewhere."""
@@ -223,7 +214,7 @@ class PlotView(PixelPicture, Zooming, can_focus=True):
     def _under(self, event: events.MouseEvent) -> tuple[float, float] | None:
         """The point nearest to the mouse."""
         value = self.value_under(event)
-        return None if value is None or self._description is None else move_crosshair(self._description, value)
+        return None if value is None or self.description is None else move_crosshair(self.description, value)
 
     def value_under(self, event: events.MouseEvent) -> tuple[float, float] | None:
         """Values of x and y under the mouse."""
@@ -240,16 +231,16 @@ class PlotView(PixelPicture, Zooming, can_focus=True):
 
     def placed(self) -> tuple[PlacedPlot, ...]:
         """The plot; none while a crosshair moves over its cells."""
-        if self.seen is None or self._cross is not None:
+        if self.seen is None or self.cross is not None:
             return ()
         found = place_plot(self.seen, *self.size, **self._draw_options())
         return () if found is None else (found,)
 
     def _draw_options(self) -> DrawOptions:
         # Sixteen colours are enough for curves, but have no order that a heat map could be read by.
-        few = isinstance(self._description, HeatMap) and self.app.console.color_system == "standard"
+        few = isinstance(self.description, HeatMap) and self.app.console.color_system == "standard"
         colours = not (self.app.no_color or few)
-        return {"marker": self.marker, "colours": colours, "cross": self._cross, "reserve": True}
+        return {"marker": self.marker, "colours": colours, "cross": self.cross, "reserve": True}
 
 
 def _ends(part: tuple[float, float], axis: AxisDescription) -> tuple[float, float]:

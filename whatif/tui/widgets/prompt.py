@@ -70,10 +70,6 @@ class Prompt(Horizontal):
         self.line.focus()
         self.mark(wrong=False)
 
-    def close(self) -> None:
-        """Go away."""
-        self.display = False
-
     def mark(self, *, wrong: bool) -> None:
         """Show whether the text was refused."""
         self.set_class(wrong, "-wrong")

@@ -72,7 +72,7 @@ class StackedPlots(PlotView):
 
     def placed(self) -> tuple[PlacedPlot, ...]:
         """Both plots, as far as they are drawn."""
-        if not self._parts or self._cross is not None:
+        if not self._parts or self.cross is not None:
             return super().placed()
         width, manner = self.size.width, self._draw_options()
         found = [

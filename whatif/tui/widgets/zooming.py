@@ -38,7 +38,8 @@ class Zooming(Picture):
 
     def __init__(self) -> None:
         super().__init__()
-        self._description: Description | None = None
+        self.description: Description | None = None
+        """Description shown now."""
         self._window = PlotWindow()
         self._held: tuple[tuple[float, float], PlotWindow] | None = None
         self._dragged = False
@@ -46,22 +47,22 @@ class Zooming(Picture):
     @property
     def seen(self) -> Description | None:
         """Visible part of the description."""
-        return None if self._description is None else self._window.of(self._description)
+        return None if self.description is None else self._window.of(self.description)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave keys without effect to others: pan and reset only where a part is visible."""
         if action == "zoom":
-            return self._description is not None
+            return self.description is not None
         if action == "stretch":
-            return isinstance(self._description, PlotDescription)
+            return isinstance(self.description, PlotDescription)
         if action in ("pan", "whole"):
             return self._window != PlotWindow()
         return super().check_action(action, parameters)
 
     def action_zoom(self, which: Which, factor: float) -> None:
         """Zoom along an axis, around the crosshair if it is shown."""
-        if self._description is not None:
-            self._look(self._window.zoomed(self._description, which, factor, self.centre(which)))
+        if self.description is not None:
+            self._look(self._window.zoomed(self.description, which, factor, self.centre(which)))
 
     def action_stretch(self, factor: float) -> None:
         """Zoom along y; a heat map moves its crosshair by the same keys."""
@@ -69,9 +70,9 @@ class Zooming(Picture):
 
     def action_pan(self, direction: int) -> None:
         """Move the visible part along x."""
-        if self._description is not None:
-            distance = direction * _PAN * self._window.length(self._description, "x")
-            self._look(self._window.panned(self._description, "x", distance))
+        if self.description is not None:
+            distance = direction * _PAN * self._window.length(self.description, "x")
+            self._look(self._window.panned(self.description, "x", distance))
 
     def action_whole(self) -> None:
         """Show the whole plot."""
@@ -96,7 +97,7 @@ class Zooming(Picture):
 
     def keep_window(self, before: Description | None) -> None:
         """Forget the parts of axes that are other ones than those of the plot before."""
-        now = self._description
+        now = self.description
         if now is None or before is None:
             self._look(PlotWindow())
         else:
@@ -114,13 +115,13 @@ class Zooming(Picture):
     def _wheel(self, event: events.MouseEvent, factor: float) -> None:
         """Zoom along x; with shift or ctrl along y."""
         place = self._position_under(event)
-        if self._description is None or place is None:
+        if self.description is None or place is None:
             return
         event.stop()
         which: Which = "y" if event.shift or event.ctrl else "x"
         centre = place[which == "y"]
         if np.isfinite(centre):
-            self._look(self._window.zoomed(self._description, which, factor, centre))
+            self._look(self._window.zoomed(self.description, which, factor, centre))
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Begin to drag."""
@@ -138,7 +139,7 @@ class Zooming(Picture):
 
     def drag(self, event: events.MouseMove) -> bool:
         """Pan so that what was taken hold of stays below the mouse; whether something is held."""
-        if self._held is None or self._description is None:
+        if self._held is None or self.description is None:
             return False
         place = self._position_under(event)
         if place is not None:
@@ -146,7 +147,7 @@ class Zooming(Picture):
             for which, taken, now in zip(("x", "y"), self._held[0], place, strict=True):
                 axis: Which = "y" if which == "y" else "x"
                 if np.isfinite(taken - now):
-                    window = window.panned(self._description, axis, taken - now)
+                    window = window.panned(self.description, axis, taken - now)
             self._dragged = self._dragged or window != self._window
             self._look(window)
         return True
@@ -154,10 +155,10 @@ class Zooming(Picture):
     def _position_under(self, event: events.MouseEvent) -> tuple[float, float] | None:
         """Position under the mouse in axis space."""
         value = self.value_under(event)
-        if value is None or self._description is None:
+        if value is None or self.description is None:
             return None
         x, y = (
             float(axis_space(np.array(number), axis))
-            for number, axis in zip(value, (self._description.x, self._description.y), strict=True)
+            for number, axis in zip(value, (self.description.x, self.description.y), strict=True)
         )
         return x, y
