@@ -31,6 +31,11 @@ def gain(reference: Any, number: Any, dimension: Dimension) -> Any:
     return number / reference if larger_is_better(dimension) else reference / number
 
 
+def is_time(result: str) -> bool:
+    """Whether a result column or phase is a time, by its name; energy and cost are not."""
+    return result.startswith("terms.") or result.endswith("_time")
+
+
 def superlative(dimension: Dimension, name: str, *, most: bool) -> str:
     """Word for the least or the greatest value of a result: `fastest`, `fastest halo`, `least energy`."""
     short = name.removesuffix("_time").removeprefix("terms.").replace("_", " ")

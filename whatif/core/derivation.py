@@ -141,8 +141,7 @@ def explain(evaluation: Evaluation, name: str = RESULT) -> Explanation:
     program = evaluation.program
     if name in program.missing:
         raise UsageError(program.lack(name))
-    phases = {phase.phase: phase.term for phase in program.phases}
-    target = {**phases, **program.columns, **{f"terms.{phase}": term for phase, term in phases.items()}}.get(name, name)
+    target = {**{phase.phase: phase.term for phase in program.phases}, **program.results}.get(name, name)
     if target not in program.terms and target not in program.parameters and may_be_stated(target, program):
         raise UsageError(f"`{name}` is not stated in this scenario")
     if target not in program.terms and target not in program.parameters:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from whatif.axes import Grid
+from whatif.core.answer_words import is_time
 from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import file_axes, grid_of
@@ -181,8 +182,7 @@ def _results(name: str, scenario: Scenario) -> dict[str, float]:
 
 def _line(move: Move, scenario: Scenario) -> str:
     """A result before and after, with its unit: of one that is missing now, only that of a time is known."""
-    is_time = move.result.startswith("terms.") or move.result.endswith("_time")
-    missing = SECOND if is_time else ONE
+    missing = SECOND if is_time(move.result) else ONE
     dimension = missing if move.after is None else scenario.program.dimension_of(move.result)
     before, after = (
         "not there" if value is None else format_quantity(value, dimension, 6) for value in (move.before, move.after)

@@ -11,13 +11,14 @@ from tests.driver import MEMORY, RANKS, drive, predicted
 from tests.page_harness import GROWING, SHRINKING, on_page
 from tests.scenarios_at_hand import FEW
 from whatif.cli.main import program
+from whatif.core.answer_words import is_time
 from whatif.core.derivation import explain
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.plotting.description import shorten
 from whatif.studies.elasticity import Elasticity
 from whatif.tui.commands.explorer_commands import Edit, Nudge, Show
-from whatif.tui.jobs.elasticity_job import is_time, leverage, sentence, written
+from whatif.tui.jobs.elasticity_job import leverage, sentence, written
 from whatif.tui.labels import duration
 from whatif.tui.pages.why import WhyPage, explained, in_words
 from whatif.tui.widgets.data_table import TableView

@@ -36,11 +36,6 @@ def written(item: Elasticity) -> str:
     return f"{value:+.2f}" if abs(value) >= 0.1 else f"{value:+.3f}" if abs(value) >= 0.001 else f"{value:+.0e}"
 
 
-def is_time(result: str) -> bool:
-    """Whether a result column or phase is a time; energy and cost are not."""
-    return result.startswith("terms.") or result.endswith("_time")
-
-
 def sentence(item: Elasticity, result: str, *, timed: bool = True) -> str:
     """Meaning of an elasticity of a time, or of another result, in one sentence."""
     more, less, long = ("longer", "shorter", "long") if timed else ("more", "less", "much")

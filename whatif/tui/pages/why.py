@@ -10,12 +10,13 @@ from textual.containers import Container, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from whatif.core.answer_words import is_time
 from whatif.core.derivation import explain
 from whatif.core.result import has_column
 from whatif.core.session import SessionInputs
 from whatif.core.sweep_figure import Y_COLUMN
 from whatif.studies.elasticity import Elasticity
-from whatif.tui.jobs.elasticity_job import Leverage, is_time, leverage, sentence, written
+from whatif.tui.jobs.elasticity_job import Leverage, leverage, sentence, written
 from whatif.tui.jobs.job import Job
 from whatif.tui.pages.page import Page, PageKey
 from whatif.tui.state import ExplorerState
@@ -108,7 +109,7 @@ class WhyPage(Page[PageView]):
             text = f"Infeasible point: {obstacle}. {state.undo_hint}"
             self.query_one("#reasons", Static).update(Content(text))
         else:
-            self.query_one(WhyTree).show(explain(at, _term_of(state, name)))
+            self.query_one(WhyTree).show(explain(at, name))
         self._show_leverage()
 
     def _turn_to_table(self, *, table: bool) -> None:
@@ -179,13 +180,6 @@ class WhyPage(Page[PageView]):
 def explained(state: ExplorerState) -> str:
     """The explained result: the requested one if it exists."""
     return state.view.why if has_column(state.session.point, state.view.why) else Y_COLUMN
-
-
-def _term_of(state: ExplorerState, name: str) -> str:
-    """The term of a result column or `terms.PHASE`."""
-    program = state.session.program
-    phases = {f"terms.{phase.phase}": phase.term for phase in program.phases}
-    return {**program.columns, **phases}[name]
 
 
 def in_words(name: str) -> str:
