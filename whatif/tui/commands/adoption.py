@@ -9,6 +9,7 @@ from whatif.axes import Axis
 from whatif.core.session import CURVE_POINTS, Session
 from whatif.core.sweep import PLATFORM_PARAMETER
 from whatif.core.sweep_figure import axis_description, axis_positions
+from whatif.core.term import Program
 from whatif.errors import UsageError
 from whatif.plotting.crosshair import nearest
 from whatif.plotting.description import Description, HeatMap
@@ -27,7 +28,7 @@ def point_of(session: Session, plot: Description, cross: tuple[float, float]) ->
 def edits_at(session: Session, index: Sequence[int]) -> list[Change]:
     """Commands that give the swept parameters their values at a point; values that they have are left out."""
     texts = [
-        (path, _text(session, path, values[at]))
+        (path, text_of(session.program, path, values[at]))
         for axis, at in zip(session.grid.axes, index, strict=False)
         for path, values in axis.parameters.items()
     ]
@@ -88,9 +89,9 @@ def _pairs(change: Change) -> tuple[tuple[str, str], ...]:
     return ((PLATFORM_PARAMETER, change.name),) if isinstance(change, Adopt) else ()
 
 
-def _text(session: Session, path: str, value: object) -> str:
+def text_of(program: Program, path: str, value: object) -> str:
     """Value of a parameter: choices and whole numbers exactly, others in six digits, as a nudge has them."""
-    parameter = session.program.parameters.get(path)
+    parameter = program.parameters.get(path)
     if isinstance(value, str) or parameter is None or parameter.field is None:
         return str(value)
     number = float(str(value))

@@ -10,15 +10,14 @@ import numpy as np
 from whatif.api.decisions import scale
 from whatif.api.searches import pareto_front
 from whatif.core.scenario import Scenario
-from whatif.core.term import Program
 from whatif.errors import InfeasiblePointError
 from whatif.studies.pareto import Front
 from whatif.studies.scaling import RANKS, Planner
 from whatif.studies.scaling_tables import places_in_words
+from whatif.tui.commands.adoption import text_of
 from whatif.tui.commands.explorer_commands import EditAll
 from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.labels import reason_of
-from whatif.units import format_quantity
 
 _POINTS: Final = 200
 """Points of a front over a parameter other than the number of ranks."""
@@ -87,11 +86,5 @@ def _changes(found: Front, present: Scenario, inputs: Scenario) -> Iterator[Edit
     edits = [(path, str(text)) for path, text in inputs.overrides.items() if present.overrides.get(path) != text]
     for at, choices in enumerate(found.choices):
         values = ((path, array[at]) for path, array in found.values.items() if np.isfinite(array[at]))
-        texts = ((path, _text(inputs.program, path, float(value))) for path, value in values)
+        texts = ((path, text_of(inputs.program, path, value)) for path, value in values)
         yield EditAll((*edits, *choices.items(), *texts))
-
-
-def _text(program: Program, path: str, value: float) -> str:
-    parameter = program.parameters[path]
-    whole = parameter.field is not None and parameter.field.domain.whole
-    return f"{value:.0f}" if whole else format_quantity(value, parameter.dimension, 6)
