@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+from collections.abc import Awaitable, Callable
 
 import pytest
 from textual.app import App, ComposeResult
+from textual.pilot import Pilot
 
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import WhatifError
 from whatif.schema.shipped import shipped_names
-from whatif.tui.commands.explorer_commands import Change
+from whatif.tui.commands.explorer_commands import Change, Choose
 from whatif.tui.events import ChangeRequested
 from whatif.tui.pages.page import Page
 from whatif.tui.state import ExplorerState
@@ -44,6 +46,7 @@ class PageApp(App[None]):
         super().__init__()
         self.kind, self.state = kind, state
         self.failure = ""
+        self.changes: list[Change] = []
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return series_variables(self.current_theme)
@@ -68,10 +71,47 @@ class PageApp(App[None]):
         self.page.take(pickle.loads(pickle.dumps(value)))  # noqa: S301
 
     def on_change_requested(self, event: ChangeRequested) -> None:
+        wish = event.change
+        change = wish.on(self.state.view) if isinstance(wish, Choose) else wish
+        self.changes.append(change)
         try:
-            self.show(event.change.apply(self.state))
+            self.show(change.apply(self.state))
         except WhatifError as problem:
             self.failure = str(problem)
+
+
+class Desk(PageApp):
+    """Shows a study on one page as soon as it runs, with the focus on the page."""
+
+    def on_mount(self) -> None:
+        self.show(self.state)
+        self.page.enter()
+
+    def edit(self, **values: str) -> None:
+        session = self.state.session
+        for path, text in values.items():
+            session = session.edit(path, text)
+        self.show(self.state.with_session(session))
+
+    def lines(self) -> list[str]:
+        return [strip.text.rstrip() for strip in self.screen._compositor.render_strips()]
+
+    def text(self) -> str:
+        return "\n".join(self.lines())
+
+
+def watch(
+    check: Callable[[Desk, Pilot[None]], Awaitable[None]], kind: type[Page], session: Session, size: tuple[int, int]
+) -> None:
+    """Let `check(desk, pilot)` look at a page that shows a session."""
+
+    async def main() -> None:
+        desk = Desk(kind, ExplorerState.start(session))
+        async with desk.run_test(size=size) as pilot:
+            await pilot.pause()
+            await check(desk, pilot)
+
+    asyncio.run(main())
 
 
 class OnePage:

@@ -1,14 +1,13 @@
 """The comparison of machines as it is read off the screen, against the command line and the engine."""
 
-import asyncio
 import json
 import math
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from textual.app import App
 
+from tests import page_harness
 from tests.driver import GPUS, MODEL, RANKS, drive
 from tests.page_harness import few_machines
 from tests.scenarios_at_hand import FEW
@@ -19,13 +18,10 @@ from whatif.core.session import Session
 from whatif.core.sweep import parse_option
 from whatif.studies.platform_comparison import PlatformRow
 from whatif.tui.commands.explorer_commands import Adopt
-from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.files.export import plot_of
 from whatif.tui.labels import brief, duration
 from whatif.tui.pages.compare import ComparePage
 from whatif.tui.pages.compared_machines import CompareView, baseline, chosen_machines, order
-from whatif.tui.state import ExplorerState
-from whatif.tui.themes import series_variables
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.plot_view import PlotView
@@ -39,62 +35,8 @@ def _three_machines(monkeypatch):
     few_machines(monkeypatch)
 
 
-class Desk(App[None]):
-    """A page on its own; what it asks for is done at once, and its job in this process."""
-
-    def __init__(self, page, session):
-        super().__init__()
-        self.state = ExplorerState.start(session)
-        self.page = page(self.state)
-        self.changes, self.errors = [], []
-
-    def get_theme_variable_defaults(self):
-        return series_variables(self.current_theme)
-
-    def compose(self):
-        yield self.page
-
-    def on_mount(self):
-        self.show(self.state)
-        self.page.enter()
-
-    def show(self, state):
-        self.state = state
-        self.page.show(state)
-        job = self.page.job(state)
-        if job is not None:
-            self.page.take(job.function(*job.arguments))
-
-    def on_change_requested(self, event: ChangeRequested):
-        self.changes.append(event.change)
-        self.show(event.change.apply(self.state))
-
-    def on_error_reported(self, event: ErrorReported):
-        self.errors.append(event.text)
-
-    def edit(self, **values):
-        session = self.state.session
-        for path, text in values.items():
-            session = session.edit(path, text)
-        self.show(self.state.with_session(session))
-
-    def lines(self):
-        return [strip.text.rstrip() for strip in self.screen._compositor.render_strips()]
-
-    def text(self):
-        return "\n".join(self.lines())
-
-
 def watch(check, page, session, size=(200, 40)):
-    """Let `check(desk, pilot)` look at a page that shows a session."""
-
-    async def main():
-        main_screen = Desk(page, session)
-        async with main_screen.run_test(size=size) as pilot:
-            await pilot.pause()
-            await check(main_screen, pilot)
-
-    asyncio.run(main())
+    page_harness.watch(check, page, session, size)
 
 
 def opened(name="jacobi2d", **options):

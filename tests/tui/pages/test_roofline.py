@@ -1,13 +1,12 @@
 """The roofline as it is read off the screen: places by the ticks of the axes, numbers by hand from the files."""
 
-import asyncio
 import math
 import re
 from itertools import product
 
 import pytest
-from textual.app import App
 
+from tests import page_harness
 from tests.driver import MEMORY, RANKS, drive, predicted
 from tests.page_harness import few_machines
 from tests.scenarios_at_hand import FEW
@@ -16,12 +15,10 @@ from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.schema.toml import parse_document
 from whatif.studies.kernel_rooflines import kernel_points, second_gpu
-from whatif.tui.commands.explorer_commands import Choose, Show
-from whatif.tui.events import ChangeRequested
+from whatif.tui.commands.explorer_commands import Show
 from whatif.tui.labels import duration, percent
 from whatif.tui.pages.roofline import RooflinePage, RooflineView, roofline_of, rows
 from whatif.tui.state import ExplorerState
-from whatif.tui.themes import series_variables
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.roofline_plot import RoofsView, letter, roofline_runs
 
@@ -47,54 +44,8 @@ def _three_machines(monkeypatch):
     few_machines(monkeypatch)
 
 
-class Desk(App[None]):
-    """A page on its own; what it asks for is done at once, and its job in this process."""
-
-    def __init__(self, session):
-        super().__init__()
-        self.state, self.changes = ExplorerState.start(session), []
-        self.page = RooflinePage(self.state)
-
-    def get_theme_variable_defaults(self):
-        return series_variables(self.current_theme)
-
-    def compose(self):
-        yield self.page
-
-    def on_mount(self):
-        self.show(self.state)
-        self.page.enter()
-
-    def show(self, state):
-        self.state = state
-        self.page.show(state)
-        job = self.page.job(state)
-        if job is not None:
-            self.page.take(job.function(*job.arguments))
-
-    def on_change_requested(self, event: ChangeRequested):
-        wish = event.change
-        change = wish.on(self.state.view) if isinstance(wish, Choose) else wish
-        self.changes.append(change)
-        self.show(change.apply(self.state))
-
-    def lines(self):
-        return [strip.text.rstrip() for strip in self.screen._compositor.render_strips()]
-
-    def text(self):
-        return "\n".join(self.lines())
-
-
 def watch(check, session, size=(140, 42)):
-    """Let `check(desk, pilot)` look at the page with a session."""
-
-    async def main():
-        main_screen = Desk(session)
-        async with main_screen.run_test(size=size) as pilot:
-            await pilot.pause()
-            await check(main_screen, pilot)
-
-    asyncio.run(main())
+    page_harness.watch(check, RooflinePage, session, size)
 
 
 def opened(name="jacobi2d", **options):
