@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose
 from tests.driver import drive
 from tests.page_harness import SIZES, on_page
 from tests.paths import DATA as TEST_DATA
+from tests.text_runs import text_of
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.profiles.formats import read_profile
@@ -60,10 +61,6 @@ def answer(*changes):
 def last(table):
     *_, row = table.rows()
     return dict(zip(table.columns, row, strict=True))
-
-
-def text_of(lines):
-    return ["".join(run.text for run in line) for line in lines]
 
 
 def test_without_a_profile_the_page_says_what_to_do_and_with_one_every_side_fits_the_screen():

@@ -15,6 +15,7 @@ from textual import events
 
 from tests.driver import GPUS, RANKS, drive, predicted
 from tests.page_harness import SIZES, on_page
+from tests.text_runs import columns_with, text_of
 from whatif.cli.main import program
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
@@ -98,20 +99,6 @@ def lanes_of(spans, node, path=(), messages=(), window=(0.0, 1.0)):
     return Lanes(
         window, 0, np.array(node, dtype=np.int32), group, owners, MessageLines(*ranks, *ends[2:]), len(messages)
     )
-
-
-def text_of(lines):
-    return ["".join(run.text for run in line) for line in lines]
-
-
-def columns_with(line, style):
-    """The columns of a line whose letters or background have a style."""
-    places, column = set(), 0
-    for run in line:
-        if style in (run.style, run.fill) and (run.fill or run.text.strip()):
-            places |= set(range(column, column + len(run.text)))
-        column += len(run.text)
-    return places
 
 
 def test_each_part_of_a_window_shows_what_takes_most_of_it():

@@ -8,6 +8,7 @@ import pytest
 from tests.driver import MEMORY, drive, predicted
 from tests.page_harness import GROWING, SHRINKING, on_page
 from tests.scenarios_at_hand import FEW
+from tests.text_runs import columns_with, text_of
 from whatif.core.iteration_timeline import Bar, timeline
 from whatif.core.iteration_timeline import Timeline as Schedule
 from whatif.core.scenario import Scenario
@@ -30,16 +31,6 @@ def overlapped(tmp_path):
     path = tmp_path / "overlapped.toml"
     path.write_text('extends = "jacobi2d"\n[application.overlaps.o]\nphases = ["halo", "stencil"]\nfraction = 0.75\n')
     return path
-
-
-def cells_of(runs, style):
-    """The columns of a line that have a colour, before or behind their letters."""
-    places, column = set(), 0
-    for run in runs:
-        if style in (run.style, run.fill) and (run.fill or run.text.strip()):
-            places |= set(range(column, column + len(run.text)))
-        column += len(run.text)
-    return places
 
 
 def drawn(now, before=None, width=100, height=20, **manner):
@@ -89,18 +80,18 @@ def test_bars_begin_and_end_where_the_times_say():
     # 10 + 30 + 60 us on 48 cells or more: each edge within a cell.
     now = schedule(10e-6, 30e-6, 60e-6)
     lines = drawn(now, width=100, height=12)
-    left = min(min(cells_of(line, "series-1") - {0}, default=100) for line in lines[:1])
+    left = min(min(columns_with(line, "series-1") - {0}, default=100) for line in lines[:1])
     width = 100 - left
     for number, (start, end) in enumerate(((0, 0.1), (0.1, 0.4), (0.4, 1)), 1):
-        found = cells_of(lines[0], f"series-{number}")
+        found = columns_with(lines[0], f"series-{number}")
         assert abs(min(found) - left - start * width) <= 1
         assert abs(max(found) + 1 - left - end * width) <= 1
-        below = [cells_of(line, f"series-{number}") - {0} for line in lines[4:]]
+        below = [columns_with(line, f"series-{number}") - {0} for line in lines[4:]]
         assert found in below or found == set().union(*below)
 
 
 def test_the_axis_has_round_numbers_under_their_places():
-    text = ["".join(run.text for run in line) for line in drawn(schedule(10e-6, 30e-6, 60e-6), width=100, height=12)]
+    text = text_of(drawn(schedule(10e-6, 30e-6, 60e-6), width=100, height=12))
     rule = next(number for number, line in enumerate(text) if "┴" in line)
     left = text[rule].index("─") if text[rule].index("─") < text[rule].index("┴") else text[rule].index("┴")
     numbers = text[rule + 1].split()
@@ -115,22 +106,22 @@ def test_the_axis_has_round_numbers_under_their_places():
 def test_a_very_short_phase_is_a_thin_mark_with_its_name():
     # A thousandth: a twentieth of a cell.
     lines = drawn(schedule(0.5e-3, 1e-6, 0.499e-3), width=70, height=12)
-    thin = cells_of(lines[0], "series-2")
+    thin = columns_with(lines[0], "series-2")
     assert len(thin) == 1
     (column,) = thin
     letters = "".join(run.text for run in lines[0])
     assert letters[column] == "▏"
     own = next(line for line in lines if "■ b " in "".join(run.text for run in line))
     assert "1 us" in "".join(run.text for run in own)
-    assert thin == cells_of(own, "series-2") - {0}
+    assert thin == columns_with(own, "series-2") - {0}
 
 
 def test_a_phase_without_time_is_listed_without_a_bar():
     lines = drawn(schedule(1e-3, 0.0, 1e-3), width=70, height=12)
     own = next(line for line in lines if "■ b " in "".join(run.text for run in line))
     assert "0 s" in "".join(run.text for run in own)
-    assert cells_of(own, "series-2") == {0}
-    assert not cells_of(lines[0], "series-2")
+    assert columns_with(own, "series-2") == {0}
+    assert not columns_with(lines[0], "series-2")
 
 
 def test_phases_that_find_no_line_are_named_or_counted():
@@ -158,13 +149,13 @@ def test_an_overlap_has_a_lane_of_its_own_and_is_said_in_words(overlapped):
         bars = page.app.query_one(TimeBars)
         lines = bars.draw(*bars.size)
         whole = [number for number, line in enumerate(lines) if "stencil 6.0392 ms" in "".join(r.text for r in line)]
-        first = cells_of(lines[0], "series-1") - {0}
-        lane = cells_of(lines[whole[0]], "series-4")
+        first = columns_with(lines[0], "series-1") - {0}
+        lane = columns_with(lines[whole[0]], "series-4")
         assert whole[0] > 0
         assert first
-        assert not cells_of(lines[0], "series-4")
+        assert not columns_with(lines[0], "series-4")
         # The stencil begins before the halo ends.
-        assert min(lane) <= max(cells_of(lines[0], "series-2"))
+        assert min(lane) <= max(columns_with(lines[0], "series-2"))
 
     on_page(TimelinePage, check, str(overlapped))
 
@@ -183,9 +174,9 @@ def test_the_iteration_before_is_drawn_below_on_the_same_axis_with_the_differenc
             assert duration(time) in page.line(f"■ {phase} ")
         bars = page.app.query_one(TimeBars)
         lines = bars.draw(*bars.size)
-        ours = max(max(cells_of(line, "series-6") | {0}) for line in lines[:4])
-        theirs = max(max(cells_of(line, "baseline") | cells_of(line, "axis") | {0}) for line in lines[3:8])
-        left = min(cells_of(lines[0], "series-1") - {0})
+        ours = max(max(columns_with(line, "series-6") | {0}) for line in lines[:4])
+        theirs = max(max(columns_with(line, "baseline") | columns_with(line, "axis") | {0}) for line in lines[3:8])
+        left = min(columns_with(lines[0], "series-1") - {0})
         scale = now["iteration_time"] / before["iteration_time"]
         assert abs((ours + 1 - left) / (theirs + 1 - left) - scale) < 0.02
         await page.change(Pin())
@@ -315,7 +306,7 @@ def test_a_scenario_that_takes_no_time_has_a_page_all_the_same(tmp_path):
 
 def test_without_colours_letters_tell_the_phases_apart():
     lines = drawn(schedule(20e-6, 30e-6, 50e-6), width=100, height=12, colours=False)
-    text = ["".join(run.text for run in line) for line in lines]
+    text = text_of(lines)
     assert not any(run.fill for line in lines for run in line)
     assert [text[0].count(letter) > 2 for letter in "ABCD"] == [True, True, True, False]
     assert text[0].rindex("A") < text[0].index("B") < text[0].rindex("B") < text[0].index("C")
@@ -346,7 +337,7 @@ def test_the_bars_have_the_colours_of_the_breakdown():
     for entry in bar_legend(breakdown(session.point)):
         own = next(line for line in lines if f"■ {entry.label} " in "".join(run.text for run in line))
         assert own[0].style == entry.style
-        assert len(cells_of(own, entry.style)) > 1
+        assert len(columns_with(own, entry.style)) > 1
 
 
 def test_an_infeasible_point_has_no_legend():
