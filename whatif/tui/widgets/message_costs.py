@@ -102,14 +102,10 @@ def _cells(
         distance,
         kind if count is None else f"{format_quantity(count, ONE)} × {kind}",
         "" if size is None else format_quantity(size, BYTE),
-        "" if each is None else _time(each),
-        _time(together),
+        "" if each is None else format_quantity(each, SECOND),
+        format_quantity(together, SECOND),
         model,
     )
-
-
-def _time(seconds: float) -> str:
-    return format_quantity(seconds, SECOND)
 
 
 class MessageCosts(Vertical):
