@@ -62,8 +62,13 @@ class PageApp(App[None]):
         """Show a study; without `work` the answer of its job is still on its way."""
         self.state = state
         self.page.show(state)
-        job = self.page.job(state)
-        if job is not None and work:
+        if work:
+            self.work()
+
+    def work(self) -> None:
+        """Do the job of the page, and give it the answer."""
+        job = self.page.job(self.state)
+        if job is not None:
             function, arguments, tells = pickle.loads(pickle.dumps(job))  # noqa: S301 - as it goes to another process
             self._take(function(*arguments, *([self._take] if tells else [])))
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import pickle
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from numpy.testing import assert_allclose
-from textual.app import App, ComposeResult
 
 import whatif
+from tests.page_harness import PageApp
 from tests.scenarios_at_hand import FEW
 from whatif.axes import Grid
 from whatif.cli.main import program
@@ -24,12 +23,9 @@ from whatif.plotting.description import text_cells
 from whatif.plotting.tiles import COLOURS, group_colours
 from whatif.schema.toml import parse_document
 from whatif.studies.message_study import Detail, curve_label, curve_picture
-from whatif.tui.commands.explorer_commands import Choose
-from whatif.tui.events import ChangeRequested, JobRequested
 from whatif.tui.labels import duration
 from whatif.tui.pages.messages import MessagesPage, chosen_phase, gather
 from whatif.tui.state import ExplorerState
-from whatif.tui.themes import series_variables
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.message_costs import fitting_picture, message_rows
 from whatif.tui.widgets.placement_map import PlacementMap, placement_runs, room_for_ranks
@@ -50,47 +46,25 @@ SIZES = ((10, 3), (20, 6), (44, 14), (74, 20), (70, 28), (90, 18), (140, 42), (3
 SHARED = 12.3e9, 2.58e7
 
 
-class Harness(App[None]):
-    """The page alone; jobs are done at once, changes carried out as the explorer would."""
-
-    def __init__(self, state: ExplorerState) -> None:
-        super().__init__()
-        self.state = state
-        self.inputs: list[str] = []
-
-    def get_theme_variable_defaults(self):
-        return series_variables(self.current_theme)
-
-    def compose(self) -> ComposeResult:
-        yield MessagesPage(self.state)
+class Harness(PageApp):
+    """Shows a study as soon as it runs, and does the job of the page when the page asks for it."""
 
     def on_mount(self) -> None:
         self.show(self.state)
 
-    def show(self, state: ExplorerState) -> None:
-        self.state = state
-        self.query_one(MessagesPage).show(state)
+    def on_job_requested(self) -> None:
         self.work()
 
-    def work(self) -> None:
-        page = self.query_one(MessagesPage)
-        job = pickle.loads(pickle.dumps(page.job(self.state)))  # noqa: S301 - as it goes to another process
-        page.take(pickle.loads(pickle.dumps(job.function(*job.arguments))))  # noqa: S301
-
-    def on_job_requested(self, event: JobRequested) -> None:
-        self.work()
-
-    def on_change_requested(self, event: ChangeRequested) -> None:
-        wish = event.change
-        change = wish.on(self.state.view) if isinstance(wish, Choose) else wish
-        self.inputs.append(change.line())
-        self.show(change.apply(self.state))
+    @property
+    def lines(self) -> list[str]:
+        """The changes that the page asked for, as a journal has them."""
+        return [change.line() for change in self.changes]
 
 
 class Driver:
     def __init__(self, app: Harness, pilot) -> None:
         self.app, self.pilot = app, pilot
-        self.page = app.query_one(MessagesPage)
+        self.page = app.page
 
     def text(self) -> str:
         return "\n".join(strip.text for strip in self.app.screen._compositor.render_strips())
@@ -128,7 +102,7 @@ def drive(check, scenario="jacobi2d", size=(140, 42), platform=None, overrides=N
             if isinstance(scenario, Scenario)
             else Scenario.open(scenario, platform=platform, overrides=overrides)
         )
-        app = Harness(ExplorerState.start(Session.start(opened)))
+        app = Harness(MessagesPage, ExplorerState.start(Session.start(opened)))
         async with app.run_test(size=size) as pilot:
             driver = Driver(app, pilot)
             await driver.settle()
@@ -347,7 +321,7 @@ def test_the_table_has_the_numbers_of_every_curve():
     async def check(driver):
         assert driver.sees(driver.plot)
         await driver.press("table")
-        assert driver.app.inputs == ["show picture = table"]
+        assert driver.app.lines == ["show picture = table"]
         assert not driver.sees(driver.plot)
         numbers = driver.app.query_one("#numbers", TableView)
         assert driver.sees(numbers)
@@ -515,10 +489,10 @@ def test_the_next_phase_that_sends_messages():
         row = predicted("minimd")
         assert f"exchange takes {duration(row['exchange'])}" in driver.words()
         await driver.press("phase", 1)
-        assert driver.app.inputs == ["show y = terms.reverse_exchange"]
+        assert driver.app.lines == ["show y = terms.reverse_exchange"]
         assert f"reverse_exchange takes {duration(row['reverse_exchange'])}" in driver.words()
         await driver.press("phase", 1)
-        assert driver.app.inputs[1:] == ["show y = terms.exchange"]
+        assert driver.app.lines[1:] == ["show y = terms.exchange"]
 
     drive(check, "minimd")
 
@@ -536,7 +510,7 @@ def test_another_phase_shows_the_plane_of_its_own_busiest_node():
 def test_one_phase_alone_has_no_next_one():
     async def check(driver):
         await driver.press("phase", 1)
-        assert driver.app.inputs == []
+        assert driver.app.lines == []
 
     drive(check)
 
