@@ -109,9 +109,10 @@ def test_an_error_of_the_right_verb_stays(whatif_main, tmp_path):
 
 
 def test_an_output_of_hpl_is_no_input_of_it(whatif_main):
-    code, _, err = whatif_main("hpl", str(DATA / "hpl" / "hpccoutf.txt"), "--platform", "dahu")
+    file = str(DATA / "hpl" / "hpccoutf.txt")
+    code, _, err = whatif_main("hpl", file, "--platform", "dahu")
     assert code == 3
-    assert "an output of HPL: `whatif hpl HPL.dat --measured` compares it" in err
+    assert f"an output of HPL: `whatif hpl HPL.dat --measured {file}` compares it, `whatif import logs {file}` p" in err
 
 
 def _workbook(content):

@@ -123,8 +123,8 @@ def parse_hpl_input(text: str, file: str = "HPL.dat") -> HPLInput:
     ends the reading, since the meaning of the lines after it is unknown.
     """
     if _OUTPUT.search(text):
-        message = "an output of HPL: `whatif hpl HPL.dat --measured` compares it, `whatif import logs` prints its runs"
-        raise refuse(file, message)
+        verbs = f"`whatif hpl HPL.dat --measured {file}` compares it, `whatif import logs {file}` prints its runs"
+        raise refuse(file, f"an output of HPL: {verbs}")
     lines = _Lines(text, file)
     for what in ("a heading", "a second line of heading"):
         lines.skip(what)
