@@ -31,10 +31,11 @@ def test_tables_are_those_of_the_command_line(whatif_main, show):
 
 
 def test_notes_state_the_run_time_and_what_is_not_simulated(whatif_main):
-    found = whatif.simulate(TREE, platform="lassen")
+    factor = "application.phases.trace.computation_factor"
+    found = whatif.simulate(TREE, platform="lassen", overrides={factor: 2})
     assert "32 ranks" in found.notes[0]
     assert any("computation_factor" in note for note in found.notes)
-    error = whatif_main("simulate", TREE, "--platform", "lassen")[2]
+    error = whatif_main("simulate", TREE, "--platform", "lassen", "--set", f"{factor}=2")[2]
     assert all(note in error for note in found.notes)
     assert repr(found).startswith("<Simulation: 32 rows>")
 
