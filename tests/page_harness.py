@@ -16,6 +16,7 @@ from whatif.errors import WhatifError
 from whatif.schema.shipped import shipped_names
 from whatif.tui.commands.explorer_commands import Change, Choose
 from whatif.tui.events import ChangeRequested
+from whatif.tui.jobs.job import Job
 from whatif.tui.pages.page import Page
 from whatif.tui.state import ExplorerState
 from whatif.tui.themes import series_variables
@@ -62,12 +63,12 @@ class PageApp(App[None]):
         """Show a study; without `work` the answer of its job is still on its way."""
         self.state = state
         self.page.show(state)
+        job = self.page.job(state)
         if work:
-            self.work()
+            self.do(job)
 
-    def work(self) -> None:
-        """Do the job of the page, and give it the answer."""
-        job = self.page.job(self.state)
+    def do(self, job: Job | None) -> None:
+        """Do a job of the page, and give it the answer."""
         if job is not None:
             function, arguments, tells = pickle.loads(pickle.dumps(job))  # noqa: S301 - as it goes to another process
             self._take(function(*arguments, *([self._take] if tells else [])))
@@ -77,9 +78,9 @@ class PageApp(App[None]):
 
     def on_change_requested(self, event: ChangeRequested) -> None:
         wish = event.change
-        change = wish.on(self.state.view) if isinstance(wish, Choose) else wish
-        self.changes.append(change)
         try:
+            change = wish.on(self.state.view) if isinstance(wish, Choose) else wish
+            self.changes.append(change)
             self.show(change.apply(self.state))
         except WhatifError as problem:
             self.failure = str(problem)

@@ -53,7 +53,7 @@ class Harness(PageApp):
         self.show(self.state)
 
     def on_job_requested(self) -> None:
-        self.work()
+        self.do(self.page.job(self.state))
 
     @property
     def lines(self) -> list[str]:
