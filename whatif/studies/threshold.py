@@ -157,15 +157,19 @@ def parse_target(text: str, program: Program) -> Target:
 
 
 def seek(
-    program: Program, path: str, target: Target, low: float | None = None, high: float | None = None,
+    program: Program,
+    path: str,
+    target: Target,
+    low: float | None = None,
+    high: float | None = None,
     progress: Callable[[str], None] | None = None,
-) -> SeekResult:  # fmt: skip
+) -> SeekResult:
     """Value of a parameter that meets a target, the nearest to the present one, between two ends in base units.
 
     Distances are factors, or differences if values may be 0 or less. By default the ends are a thousandth of the
     present value and a thousand times it, within the domain of the parameter. `progress` receives how many values are
-    tried. Raise `UsageError` for a parameter that
-    is not a number, is computed from others or has no effect, and for an empty range.
+    tried. Raise `UsageError` for a parameter that is not a number, is computed from others or has no effect, and for
+    an empty range.
     """
     parameter = _parameter(program, path, target)
     term = term_named(target.result, program)
