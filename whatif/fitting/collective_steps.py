@@ -13,6 +13,7 @@ from itertools import combinations
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whatif.fitting.fit_result import Fit, range_of, root_mean_square
 from whatif.fitting.library_points import (
@@ -68,7 +69,7 @@ class Solution:
     values: FloatArray
     covariance: FloatArray
     """NaN without more points than parameters."""
-    seen: FloatArray
+    seen: NDArray[np.bool_]
     cost: float
     scatter: float
     """Standard deviation of the residuals."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whatif.fitting.linear import bounded_line, moments
 from whatif.fitting.points import MessagePoints
@@ -23,6 +24,9 @@ _ROUNDING: Final = 1e-12
 LEAST_SHARE: Final = 1e-3
 """Share of a latency: a time per byte that adds less to the largest message is not measurable."""
 
+Estimates = tuple[FloatArray, NDArray[np.bool_]]
+"""Values of parameters, and which of them the points determine."""
+
 
 @dataclass(frozen=True)
 class Form:
@@ -33,8 +37,8 @@ class Form:
     """Parameters as in the platform file, the latency first."""
     time: Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
     """(message_size, process_count, values) to times."""
-    fit: Callable[[MessagePoints, FloatArray], tuple[FloatArray, FloatArray]]
-    """(points, weights) to values and which of them the points determine."""
+    fit: Callable[[MessagePoints, FloatArray], Estimates]
+    """Function of points and weights."""
     jacobian: Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
     """Function with the arguments of `time` to derivatives by each parameter, of shape (points, parameters)."""
 
@@ -51,18 +55,18 @@ def _finite(points: MessagePoints, latency: float, byte_time: float) -> tuple[fl
     return 1.0 / max(byte_time, least), byte_time > least
 
 
-def _fit_line(points: MessagePoints, weights: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _fit_line(points: MessagePoints, weights: FloatArray, x: FloatArray) -> Estimates:
     sums = moments(x, points.time, weights).sum(axis=0)
     latency, byte_time, _ = (float(value) for value in bounded_line(sums))
     bandwidth, seen = _finite(points, latency, byte_time)
     return np.array([latency, bandwidth]), np.array([latency > 0, seen])
 
 
-def _fit_postal(points: MessagePoints, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _fit_postal(points: MessagePoints, weights: FloatArray) -> Estimates:
     return _fit_line(points, weights, points.message_size)
 
 
-def _fit_short(points: MessagePoints, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _fit_short(points: MessagePoints, weights: FloatArray) -> Estimates:
     return _fit_line(points, weights, points.message_size * points.process_count)
 
 
@@ -93,7 +97,7 @@ def _best_shape(sums: FloatArray, shapes: FloatArray, factor: Callable[[FloatArr
     return chosen
 
 
-def _fit_max_rate(points: MessagePoints, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _fit_max_rate(points: MessagePoints, weights: FloatArray) -> Estimates:
     counts, sums = _sums_by_count(points, weights)
 
     def factor(ratio: FloatArray) -> FloatArray:
@@ -106,7 +110,7 @@ def _fit_max_rate(points: MessagePoints, weights: FloatArray) -> tuple[FloatArra
     return np.array([latency, bandwidth, ratio * bandwidth]), np.array([latency > 0, seen, seen and ratio > 0])
 
 
-def _fit_injection(points: MessagePoints, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _fit_injection(points: MessagePoints, weights: FloatArray) -> Estimates:
     counts, sums = _sums_by_count(points, weights)
 
     def factor(ratio: FloatArray) -> FloatArray:

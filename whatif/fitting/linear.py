@@ -71,7 +71,7 @@ def positive_values(
     return values, covariance(jacobian / values, np.ones(len(solution.fun)), solution.fun, free), free
 
 
-def covariance(jacobian: FloatArray, weights: FloatArray, residuals: FloatArray, free: FloatArray) -> FloatArray:
+def covariance(jacobian: FloatArray, weights: FloatArray, residuals: FloatArray, free: NDArray[np.bool_]) -> FloatArray:
     """Covariance of parameters, `s² (Jᵀ W J)⁻¹` with s² the weighted residual variance.
 
     `jacobian` is of shape (points, parameters), `free` masks the parameters that the points determine; the others

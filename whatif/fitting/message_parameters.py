@@ -343,7 +343,7 @@ def _fit(path: str, form: Form, points: MessagePoints, weighting: PointWeighting
     return Fit(path, form.dimensions, values, spread, ranges, len(points), error, warnings, undetermined=bounds)
 
 
-def _fit_warnings(path: str, form: Form, values: FloatArray, free: FloatArray, count: int) -> Iterator[str]:
+def _fit_warnings(path: str, form: Form, values: FloatArray, free: NDArray[np.bool_], count: int) -> Iterator[str]:
     for name, value, determined in zip(form.names, values, free, strict=True):
         if not determined:
             shown = format_quantity(float(value), form.dimensions[name])

@@ -220,7 +220,7 @@ def _influence(fit: RunsFit) -> tuple[FloatArray, FloatArray, FloatArray]:
     return leverage, distances, studentised
 
 
-def _inflation(design: FloatArray, varies: FloatArray) -> FloatArray:
+def _inflation(design: FloatArray, varies: NDArray[np.bool_]) -> FloatArray:
     """1 / (1 - R²) of each term by the others; NaN for a constant, infinite for a sum of the others and a constant."""
     result = np.full(design.shape[1], np.nan)
     if not varies.any():

@@ -114,7 +114,8 @@ class Experience:
         """Sum of the squared errors of each series before a position, or of all of them, and their number."""
         first = np.searchsorted(self._series, series)
         end = np.searchsorted(self._series, series, "right") if before is None else before
-        return tuple(sums[..., end] - sums[..., first] for sums in (self._squares, self._counts))
+        squares, counts = (sums[..., end] - sums[..., first] for sums in (self._squares, self._counts))
+        return squares, counts
 
     def _logs(self, series: IntArray) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Logarithm of the mean square of each series with one error of the prior, 0 where no error is known."""

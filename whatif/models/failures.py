@@ -6,7 +6,7 @@ mean time between failures of a job, τ useful time between checkpoints, δ time
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -33,7 +33,7 @@ def best_checkpoint_interval(job_interval: Seconds, checkpoint_time: Seconds) ->
 
     ratio = checkpoint_time / np.maximum(job_interval, _SHORTEST)
     # Near its branch point Lambert's function has no digits left; the limit is Young's interval.
-    argument = -np.exp(-np.maximum(ratio, _SMALL) - 1)
+    argument: Any = -np.exp(-np.maximum(ratio, _SMALL) - 1)
     exact = 1 + lambertw(argument).real
     return np.asarray(job_interval * np.where(ratio > _SMALL, exact, np.sqrt(2 * ratio)))
 

@@ -100,7 +100,7 @@ def size_labels(size: FloatArray) -> NDArray[Any]:
 def _decades(size: FloatArray, time: FloatArray) -> list[tuple[Any, ...]]:
     known = np.isfinite(size)
     place = np.searchsorted(SIZE_EDGES, size[known], side="right") - 1
-    count = np.bincount(place, minlength=len(_LABELS))
+    count = np.bincount(place, minlength=len(_LABELS)).astype(np.float64)
     spent = np.bincount(place, time[known], minlength=len(_LABELS))
     return [
         (_LABELS[i], float(count[i]), _share(count[i], count.sum()), float(spent[i]), _share(spent[i], spent.sum()))

@@ -84,7 +84,8 @@ def _loads(topology: Topology, steps: Sequence[_Messages], spread: bool) -> Link
         np.maximum(longest[part.steps], part.longest, out=longest[part.steps])
         first += len(part.links)
     near, far = _by_class(topology.classes, used, loads, spread)
-    return LinkLoads(near, far, longest, hops / [max(step.repeats.sum(), 1) for step in steps])
+    counts = np.array([max(float(step.repeats.sum()), 1.0) for step in steps])
+    return LinkLoads(near, far, longest, hops / counts)
 
 
 def peaks(topology: Topology, steps: Iterable[Step], spread: bool) -> FloatArray:

@@ -82,7 +82,7 @@ def _one_by_one(kind: Kind, rank_count: int) -> Iterator[Round]:
     steps = np.arange(1, rank_count)
     if len(steps) > _FIRST + SAMPLES:
         steps = np.append(steps[:_FIRST], np.linspace(_FIRST + 1, rank_count - 1, SAMPLES).astype(int))
-    repeats = np.where(steps <= _FIRST, 1.0, max(rank_count - 1 - _FIRST, 1) / max((steps > _FIRST).sum(), 1))
+    repeats = np.where(steps <= _FIRST, 1.0, max(rank_count - 1 - _FIRST, 1) / max(int((steps > _FIRST).sum()), 1))
     share = contributed(kind, 1.0, rank_count)
     for step, repeat in zip(steps[:, np.newaxis], repeats.tolist(), strict=True):
         root = np.zeros_like(step)
