@@ -111,7 +111,7 @@ def _serve(explorer: str, title: str, url: str, listener: socket.socket) -> None
     class Explorer(app_service.AppService):
         async def run(self) -> None:
             await super().run()
-            # A process that ends after the event loop leaves pipes which cannot be closed any more.
+            # The event loop has to close the pipes of the process, and must not end before it.
             self.stdin.close()
             if self._process is not None:
                 await self._process.wait()

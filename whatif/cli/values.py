@@ -15,44 +15,43 @@ _MOST_NEAR: Final = 1000
 """Most files of a folder whose names are compared with one that does not exist."""
 
 
-class Whole(click.IntRange):
-    """Whole number in a range."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number; raise `UsageError` for another text, and for a number outside the range."""
-        try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter:
-            raise UsageError(f"{_stated(value, param)}: expected a whole number {self._limits()}") from None
-
-    def _limits(self) -> str:
-        return f"of at least {self.min}" if self.max is None else f"from {self.min} to {self.max}"
-
-
-class OneOf(click.Choice[str]):
-    """One of several words."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The word; raise `UsageError` for another one."""
-        try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter:
-            hint = did_you_mean(str(value), self.choices)
-            message = f"{_stated(value, param)}: expected one of {', '.join(self.choices)}{hint}"
-            raise UsageError(message) from None
-
-
-class FilePath(click.Path):
-    """Path of a file or folder."""
+class _Value:
+    """Part of all types, in front of one of click's."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path; raise `UsageError` if it does not exist although it must, and for a folder in place of a file."""
+        """Converted value. Raise `UsageError` for a wrong one."""
         try:
-            return super().convert(value, param, ctx)
+            return super().convert(value, param, ctx)  # type: ignore[misc] # click's
         except click.BadParameter:
-            raise UsageError(f"{_stated(value, param)}: {self._reason(str(value))}") from None
+            raise UsageError(f"{_stated(value, param)}: {self.reason(str(value))}") from None
 
-    def _reason(self, value: str) -> str:
+    def reason(self, value: str) -> str:
+        """Reason why a value is wrong."""
+        raise NotImplementedError
+
+
+class Whole(_Value, click.IntRange):
+    """Whole number in a range."""
+
+    def reason(self, value: str) -> str:
+        """Expected range."""
+        limits = f"of at least {self.min}" if self.max is None else f"from {self.min} to {self.max}"
+        return f"expected a whole number {limits}"
+
+
+class OneOf(_Value, click.Choice[str]):
+    """One of several words."""
+
+    def reason(self, value: str) -> str:
+        """Expected words, and the one that was probably meant."""
+        return f"expected one of {', '.join(self.choices)}{did_you_mean(value, self.choices)}"
+
+
+class FilePath(_Value, click.Path):
+    """Path of a file or folder."""
+
+    def reason(self, value: str) -> str:
+        """Reason why a path cannot be used, with the file that was probably meant."""
         kind = "file" if self.file_okay else "folder"
         if is_folder(Path(value)) and not self.dir_okay:
             return "is a folder, not a file"

@@ -154,7 +154,7 @@ def usable(machine: Machine, allowed: Iterable[int] | None, quota: str, memory_l
 
 
 def _usable_memory(size: float, limit: str) -> tuple[float, tuple[str, ...]]:
-    """Memory in B that a process may use, with a warning if a limit leaves less than the machine has."""
+    """Usable memory in B, with a warning where a limit makes it smaller than that of the machine."""
     most = float(limit) if limit.isdigit() else 0.0
     if not most or 0 < size <= most:
         return size, ()
