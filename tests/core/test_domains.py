@@ -81,9 +81,10 @@ def reason(question: Scenario) -> str:
     return "" if found is None else str(found[()])
 
 
-def test_a_halo_between_the_gpus_of_a_node_takes_their_links() -> None:
+@pytest.mark.parametrize("model", ["max_rate", "node_aware"])
+def test_a_halo_between_the_gpus_of_a_node_takes_their_links(model: str) -> None:
     """Perlmutter: four GPUs, 100 GB/s between each pair; each of four ranks sends two messages."""
-    question = scenario("perlmutter", 4, halo())
+    question = scenario("perlmutter", 4, halo(model))
     assert_allclose(time(question), 2 * (LATENCY + 2**20 / (SHARE * 100e9)), rtol=1e-12, atol=0)
     assert time(question, application__buffers="host") > 4 * time(question)
 
@@ -119,9 +120,10 @@ def test_domains_smaller_than_a_node_send_to_each_other_through_main_memory() ->
     assert_allclose(split, whole / 2 + host / 2, rtol=1e-12, atol=0)
 
 
-def test_staged_messages_are_copied_before_and_after() -> None:
+@pytest.mark.parametrize("model", ["postal", "node_aware"])
+def test_staged_messages_are_copied_before_and_after(model: str) -> None:
     """One rank on a node of a grid of 3 x 3: the one in the middle sends four messages between nodes."""
-    question = scenario("perlmutter", 9, halo("postal"), "ranks_per_node = 1")
+    question = scenario("perlmutter", 9, halo(model), "ranks_per_node = 1")
     direct, staged = (time(question, application__buffers=how) for how in ("device", "staged"))
     ways = ("device_to_host", "host_to_device")
     copies = sum(time(scenario("perlmutter", 1, COPY.format(way=way))) for way in ways)

@@ -65,7 +65,7 @@ def phase_time(machine, rank_count, name):
 
 def node_aware(machine, rank_count):
     dims, per_node, per_socket = grid(rank_count), RANKS_PER_NODE[machine], RANKS_PER_SOCKET[machine]
-    intra_socket, inter_socket, _ = message_times(machine)
+    intra_socket, inter_socket, _ = map(phase.busy_time, message_times(machine))
     return phase.node_aware_time(
         placement.rank_message_counts(dims, per_node, per_socket),
         placement.node_message_counts(dims, per_node),
@@ -128,7 +128,8 @@ def test_node_aware_time_equals_hand_calculation():
     time = phase.node_aware_time(
         placement.rank_message_counts(dims, two, two),
         placement.node_message_counts(dims, two),
-        *([np.array([value]) for value in (3e-6, 7e-6, 1e6)]),
+        *(phase.busy_time(np.array([value])) for value in (3e-6, 7e-6)),
+        np.array([1e6]),
         two,
         *([np.array([value]) for value in (1e-6, 1e10, 1e9)]),
     )

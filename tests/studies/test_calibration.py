@@ -237,22 +237,28 @@ def test_corrections_of_a_message_are_the_stated_arithmetic():
     np.testing.assert_allclose(corrected["terms.exchange"], expected, rtol=1e-12, atol=0)
 
 
-@pytest.mark.parametrize("model", ["postal", "max_rate", "k_model", "node_aware"])
-def test_without_sharing_the_time_is_that_of_messages_alone(model):
-    halo = {"application.phases.halo.model": model, "application.rank_count": 16, "application.congestion": "none"}
-    alone = whatif.run("minife", overrides={**halo, "calibration.platforms.lassen.sharing_factor": 0})
-    postal = whatif.run("minife", overrides={**halo, "application.phases.halo.model": "postal"})
-    one = "max_rate" if model == "k_model" else model
-    expected = postal if model in ("postal", "node_aware") else None
-    plain = whatif.run("minife", overrides=halo)
-    assert 0 < float(alone["terms.halo"]) <= float(plain["terms.halo"])
-    if expected is not None:
-        np.testing.assert_allclose(alone["terms.halo"], expected["terms.halo"], rtol=1e-12, atol=0)
-    else:
-        single = {**halo, "application.phases.halo.model": one, "calibration.platforms.lassen.sharing_factor": 0}
-        np.testing.assert_allclose(
-            alone["terms.halo"], whatif.run("minife", overrides=single)["terms.halo"], rtol=1e-12
-        )
+def halo_time(platform, ranks, model, buffers, **overrides):
+    """Halo of MiniFE without congestion."""
+    stated = {"rank_count": ranks, "phases.halo.model": model, "buffers": buffers, "congestion": "none"}
+    applied = {f"application.{key}": value for key, value in stated.items()} | overrides
+    return float(whatif.run("minife", platform=platform, overrides=applied)["terms.halo"])
+
+
+UNSHARED = {"calibration.platforms.lassen.sharing_factor": 0}
+
+
+@pytest.mark.parametrize("buffers", ["host", "staged", "device"])
+@pytest.mark.parametrize(("model", "ranks"), [("postal", 16), ("node_aware", 4)])
+def test_messages_that_share_no_adapter_take_no_time_of_sharing(model, ranks, buffers):
+    alone = halo_time("lassen", ranks, model, buffers, **UNSHARED)
+    np.testing.assert_allclose(alone, halo_time("lassen", ranks, model, buffers), rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("buffers", ["host", "staged", "device"])
+def test_without_sharing_the_k_model_and_max_rate_are_equal(buffers):
+    alone, one = (halo_time("lassen", 16, model, buffers, **UNSHARED) for model in ("k_model", "max_rate"))
+    np.testing.assert_allclose(alone, one, rtol=1e-12, atol=0)
+    assert 0 < alone < halo_time("lassen", 16, "k_model", buffers)
 
 
 def test_corrections_of_a_platform_stay_there(tmp_path):

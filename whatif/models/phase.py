@@ -66,8 +66,18 @@ def staged_time(message_time: Seconds, write_time: Seconds, read_time: Seconds) 
     return write_time + message_time + read_time
 
 
+@model("t_on = 2 T_on", "both ends copy, as in a ping-pong")
+def busy_time(message_time: Seconds) -> Seconds:
+    """Time that a rank is busy with a message in main memory that it sends inside its node. Elementwise.
+
+    Both ends are busy for the whole duration of a message, and in an exchange a rank receives as much as it sends.
+    Peer links of GPUs carry both directions at once, without the ranks: there the time is that of the message.
+    """
+    return 2 * message_time
+
+
 @model(
-    "T = max over ranks of Σ (2 m_on T_on + m_off α) + max over nodes of Σ m_off n / (R_Cb + (k − 1) R_Ci)",
+    "T = max over ranks of Σ (m_on t_on + m_off α) + max over nodes of Σ m_off n / (R_Cb + (k − 1) R_Ci)",
     "whatif, with the parameters of Choi et al. 2020, Tables 2 and 4",
 )
 def node_aware_time(
@@ -83,13 +93,12 @@ def node_aware_time(
 ) -> Seconds:
     """Time of a phase in which each rank handles its own messages and each node its outgoing bytes.
 
-    - Inside a node both ends of a message are busy for its whole duration, as in a ping-pong, and in an
-      exchange a rank receives as much as it sends, so it is busy twice for each message. Use postal times: by
-      Table 4 further pairs add nearly the bandwidth of the first (R_Ci ≈ 0.85 R_Cb), so the rank is the
-      bottleneck.
-    - Between nodes a rank only starts the message (`latency`). The bytes that leave a node share its rate
-      R(k) = R_Cb + (k − 1) R_Ci, whichever rank sends them, with k = min(k', outgoing messages) and
-      `process_count` = k', the communicating ranks of a node. Sending and receiving do not share this rate.
+    - Inside a node a rank is busy with each of its messages for `intra_socket_time` and `inter_socket_time`: those
+      of `busy_time`, of postal times. By Table 4 further pairs add nearly the bandwidth of the first
+      (R_Ci ≈ 0.85 R_Cb), so the rank is the bottleneck.
+    - Between nodes a rank only starts the message (`latency`, with the copies of a staged message). The bytes that
+      leave a node share its rate R(k) = R_Cb + (k − 1) R_Ci, whichever rank sends them, with k = min(k', outgoing
+      messages) and `process_count` = k', the communicating ranks of a node. Sending and receiving do not share it.
 
     The slowest rank and the slowest node need not coincide, so the sum is an upper bound. `node_counts`
     [..., node_class, kind], `process_count` [...], the rest as in `serialised_time`. The [..., kind] arguments
@@ -101,7 +110,7 @@ def node_aware_time(
     come from a test on new data. On one node of Summit (4 and 6 ranks) the factor 2 overestimates by 52 and
     33 %.
     """
-    busy = _by_distance(2 * np.asarray(intra_socket_time), 2 * np.asarray(inter_socket_time), latency)
+    busy = _by_distance(intra_socket_time, inter_socket_time, latency)
     counts = np.asarray(node_counts)
     k = np.clip(counts.sum(axis=-1), 1.0, np.asarray(process_count)[..., np.newaxis])[..., np.newaxis]
     additional = np.where(k == 1, 0.0, np.asarray(additional_bandwidth)[..., np.newaxis, :])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from whatif.core.context import Context
 from whatif.core.phases.correction import Corrections
 from whatif.core.phases.halo_wiring import HaloWiring
 from whatif.core.phases.link_sharing import is_congested, wire_exchange_congestion, with_congestion
-from whatif.core.phases.message import additional_bandwidths, choose_protocol, message_time, parameters_at
+from whatif.core.phases.message import additional_bandwidths, choose_protocol, parameters_at
 from whatif.core.term import PhaseTerm, Reference
 from whatif.models.corrections import time_of_sharing
 from whatif.models.k_model import effective_process_count, k_factor
@@ -46,15 +47,18 @@ def wire_halo(context: Context, name: str, phase: HaloPhase) -> list[PhaseTerm]:
 
 def _time_of_sharing(exchange: HaloWiring, once: str, counts: str, repeats: str) -> None:
     """Wire the part of the time that is due to sharing, for its correction."""
-    wiring, name, alone = exchange.context.wiring, exchange.name, Quantity(1.0, ONE)
+    wiring, name, alone = exchange.context.wiring, exchange.name, replace(exchange, name=f"{exchange.name}.alone")
     # The K-model alone is max-rate with one process; the node-aware model is that of a rank whose messages are postal.
     model = {"k_model": "max_rate", "node_aware": "postal"}.get(exchange.phase.model, exchange.phase.model)
+    busy = DISTANCES[:-1] if exchange.phase.model == "node_aware" else ()
     times: dict[str, Reference] = {
-        f"{distance}_time": message_time(exchange.context, f"{name}.alone", model, distance, exchange.sizes, alone)
+        f"{distance}_time": alone.busy_time(distance)
+        if distance in busy
+        else alone.message_time(model, distance, Quantity(1.0, ONE))
         for distance in DISTANCES
     }
     function = COMBINED[exchange.phase.concurrency]
-    time = wiring.add(f"{name}.alone.exchange_time", function, {"rank_counts": counts} | times)
+    time = wiring.add(f"{alone.name}.exchange_time", function, {"rank_counts": counts} | times)
     shared = wiring.add(f"{name}.exchange_shared_time", time_of_sharing, {"time": once, "time_alone": time})
     wiring.add(f"{name}.shared_time", repeated, {"once_time": shared, "repeat_count": repeats})
 
@@ -106,25 +110,27 @@ def _add_effective_k(exchange: HaloWiring) -> None:
 def _node_aware(exchange: HaloWiring, counts: str) -> str:
     """The node-aware model: ranks work off their own messages, nodes the bytes that leave them."""
     context, name = exchange.context, exchange.name
+    used, table, note = parameters_at(context, name, "max_rate", "inter_node")
+    base = f"platform.network.{used}.{table}"
+
+    def chosen(key: str, other: dict[str, Reference]) -> str:
+        values: dict[str, Reference] = {protocol: f"{base}.{protocol}.{key}" for protocol in PROTOCOLS}
+        return choose_protocol(context, f"{name}.inter_node.{key}", used, exchange.sizes, values | other, note)
+
+    processes = context.sharing("inter_node")
+    # Short messages have two parameters (Eq. 3): one bandwidth, to which further processes add nothing.
+    added: dict[str, Reference] = {"short": Quantity(0.0, BYTE_PER_SECOND)}
+    added |= additional_bandwidths(context, f"{name}.inter_node", processes)
     inputs: dict[str, Reference] = {
         "rank_counts": counts,
         "node_counts": exchange.count("node_counts"),
+        **{f"{distance}_time": exchange.busy_time(distance) for distance in DISTANCES[:-1]},
         "message_size": exchange.sizes,
-        "process_count": context.sharing("inter_node"),
+        "process_count": processes,
+        "latency": exchange.from_memory("inter_node", lambda: chosen("latency", {})),
+        "base_bandwidth": chosen("base_bandwidth", {"short": f"{base}.short.bandwidth"}),
+        "additional_bandwidth": chosen("additional_bandwidth", added),
     }
-    for distance in DISTANCES[:-1]:
-        inputs[f"{distance}_time"] = exchange.message_time("postal", distance, context.sharing(distance))
-    used, table, note = parameters_at(context, name, "max_rate", "inter_node")
-    base = f"platform.network.{used}.{table}"
-    for key in ("latency", "base_bandwidth", "additional_bandwidth"):
-        values: dict[str, Reference] = {protocol: f"{base}.{protocol}.{key}" for protocol in PROTOCOLS}
-        # Short messages have two parameters (Eq. 3): one bandwidth, to which further processes add nothing.
-        if key != "latency":
-            alone = key == "base_bandwidth"
-            values["short"] = f"{base}.short.bandwidth" if alone else Quantity(0.0, BYTE_PER_SECOND)
-            if not alone:
-                values |= additional_bandwidths(context, f"{name}.inter_node", inputs["process_count"])
-        inputs[key] = choose_protocol(context, f"{name}.inter_node.{key}", used, exchange.sizes, values, note)
     return context.wiring.add(f"{name}.exchange_time", node_aware_time, inputs)
 
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from whatif.core.context import Context
-from whatif.core.phases.device_messages import distance_time
+from whatif.core.phases.device_messages import distance_time, from_memory
+from whatif.core.phases.message import message_time
 from whatif.core.term import Reference
 from whatif.models import placement
+from whatif.models.phase import busy_time
 from whatif.schema.application import HaloPhase
 
 _GRID_COUNTS: Final[Mapping[str, Callable[..., Any]]] = {
@@ -46,3 +48,17 @@ class HaloWiring:
     def message_time(self, model: str, distance: str, process_count: Reference) -> str:
         """The time of a message of each kind over a distance."""
         return distance_time(self.context, self.name, model, distance, self.sizes, process_count)
+
+    def busy_time(self, distance: str) -> str:
+        """The time that a rank is busy with a message of each kind inside its node."""
+        context, shared = self.context, self.context.sharing(distance)
+
+        def busy() -> str:
+            time = message_time(context, self.name, "postal", distance, self.sizes, shared)
+            return context.wiring.add(f"{self.name}.{distance}.busy_time", busy_time, {"message_time": time})
+
+        return self.from_memory(distance, busy)
+
+    def from_memory(self, distance: str, sent: Callable[[], str]) -> str:
+        """A time of messages over a distance, with their path from the memory that holds their data."""
+        return from_memory(self.context, f"{self.name}.{distance}", distance, self.sizes, sent)
