@@ -75,6 +75,8 @@ TRACE_MODELS: Final[tuple[TraceModel, ...]] = get_args(TraceModel)
 HaloModel = Literal[MessageModel, "k_model", "node_aware"]
 HALO_MODELS: Final[tuple[HaloModel, ...]] = get_args(HaloModel)
 """Models of the messages of a halo exchange."""
+MODEL_OF_ONE_MESSAGE: Final = {"node_aware": "max_rate"}
+"""Model of one message between nodes, for models of whole exchanges."""
 PARAMETER_TABLES: Final[dict[str, MessageModel]] = {model: model for model in MESSAGE_MODELS} | {"k_model": "max_rate"}
 """Table of a platform file that holds the parameters of a model."""
 MODEL_LABELS: Final[dict[str, str]] = {

@@ -161,9 +161,9 @@ def test_shared_links_of_a_platform_without_topology_are_refused() -> None:
         _ = inputs(HALO.replace('extends = "lassen"', OWN), application__communication="shared_links").program
 
 
-def test_the_closed_form_of_nodes_cannot_be_simulated() -> None:
-    with pytest.raises(InvalidFileError, match="`node_aware` is a closed form"):
-        _ = inputs(HALO.replace('"postal"', '"node_aware"')).program
+def test_of_the_closed_form_of_nodes_messages_of_max_rate_are_simulated() -> None:
+    node_aware, max_rate = (times(inputs(HALO.replace("postal", model)))[0] for model in ("node_aware", "max_rate"))
+    assert node_aware == max_rate != times(inputs(HALO))[0]
 
 
 @pytest.mark.parametrize(("direction", "factor"), [("host_to_device", 2.0), ("device_to_host", 2.0)])

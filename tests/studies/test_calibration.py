@@ -102,6 +102,44 @@ def test_errors_are_those_of_the_docs(scenario):
             assert [error[RESULTS[result]] for error in errors] == pytest.approx(stated, abs=0.0501, rel=0), result
 
 
+MESSAGES_PAGE = (ROOT / "docs" / "models" / "messages.md").read_text(encoding="utf-8")
+EXCHANGES = {"jacobi2d": ("halo",), "minife": ("halo",), "minimd": ("exchange", "reverse_exchange")}
+
+
+def exchange(accuracy):
+    """Entry of the exchanges among the errors of a scenario."""
+    return next(item for item in accuracy if item.result in ("halo", RESULTS["exchanges"]))
+
+
+def modelled(scenario, model):
+    """Overrides of a scenario whose exchanges have a model."""
+    return {f"application.phases.{phase}.model": model for phase in EXCHANGES[scenario]}
+
+
+@pytest.mark.parametrize(
+    ("model", "stated"), [("postal", 74.6), ("max_rate", 61.5), ("k_model", 66.5), ("node_aware", 50.1)]
+)
+def test_errors_of_models_at_exchanges_of_minimd_and_minife_are_those_of_the_page(model, stated):
+    found = [
+        exchange(whatif.validate(name, overrides=modelled(name, model) | {"application.congestion": "none"}).accuracy)
+        for name in ("minife", "minimd")
+    ]
+    counts = [item.run_count for item in found]
+    assert counts == [5, 6]
+    assert all(item.bias == -item.mean_absolute_error for item in found)
+    mean = np.average([100 * item.mean_absolute_error for item in found], weights=counts)
+    assert mean == pytest.approx(stated, abs=0.0501, rel=0)
+    assert str(stated) in MESSAGES_PAGE
+
+
+@pytest.mark.parametrize(("model", "stated"), [("k_model", "9.3 to 12.0 %"), ("node_aware", "12.0 to 17.4 %")])
+def test_errors_at_held_out_exchanges_are_those_of_the_page(model, stated):
+    held_out = [exchange(whatif.calibrate(name, overrides=modelled(name, model)).held_out) for name in EXCHANGES]
+    errors = sorted(100 * item.mean_absolute_error for item in held_out)
+    assert f"{errors[0]:.1f} to {errors[-1]:.1f} %" == stated
+    assert f"{stated} (`{model}`)" in MESSAGES_PAGE
+
+
 def test_calibrated_minimd_on_summit_is_slower_with_few_ranks_and_faster_with_many():
     calibrated = whatif.calibrate("minimd").calibrated
 

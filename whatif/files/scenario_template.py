@@ -44,7 +44,7 @@ cells = { x = 4096, y = 4096 }
 # The phases of one iteration, in order. First the ranks exchange the borders of their cells ..
 [application.phases.halo]
 kind = "halo"
-model = "k_model"
+model = "node_aware"
 neighbours = "faces"            # "all": across the corners as well
 element_size = "8 B"
 halo_width = 1

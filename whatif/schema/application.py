@@ -67,7 +67,8 @@ class HaloPhase(StrictTable):
     model: HaloModel
     """postal: latency and bandwidth of a message; max_rate: the same, with the bandwidth of k ranks on a node;
     injection: Gropp's form of it; k_model: max_rate where k counts only messages to other nodes; loggp: latency,
-    overheads and gaps; node_aware: ranks handle their own messages, nodes their outgoing bytes."""
+    overheads and gaps; node_aware: ranks handle their own messages, nodes their outgoing bytes; its simulated messages
+    are those of max_rate."""
     neighbours: Literal["faces", "all"]
     """faces: 2 per dimension; all: edges and corners too (8 in two dimensions, 26 in three)."""
     concurrency: Literal["serialised", "concurrent"] = "serialised"

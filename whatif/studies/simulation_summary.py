@@ -30,6 +30,7 @@ from whatif.studies.simulation_run import (
     with_simulated_messages,
 )
 from whatif.units import counted
+from whatif.vocabulary import MODEL_OF_ONE_MESSAGE
 
 BLOCK: Final = 128
 """Ranks of one set of lanes."""
@@ -93,7 +94,8 @@ def _models(program: Program, traced: str) -> list[tuple[str, str]]:
     phases = program.loaded.scenario.application.phases
     names = [traced] if traced else list(phases)
     kinds = (TracePhase, HaloPhase, CollectivePhase)
-    return [(name, phase.model) for name in names if isinstance(phase := phases[name], kinds)]
+    stated = [(name, phase.model) for name in names if isinstance(phase := phases[name], kinds)]
+    return [(name, MODEL_OF_ONE_MESSAGE.get(model, model)) for name, model in stated]
 
 
 def _study_time(study: Evaluation, traced: str, iterations: int) -> float:

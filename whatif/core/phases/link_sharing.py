@@ -33,7 +33,7 @@ from whatif.models.placement import ONE_GROUP, ONE_NODE, boxes_at, each_distinct
 from whatif.models.quantities import Core, Count, FloatArray, model
 from whatif.models.workload import along_dimensions, repeated
 from whatif.units import BYTE, Quantity
-from whatif.vocabulary import PROTOCOLS
+from whatif.vocabulary import MODEL_OF_ONE_MESSAGE, PROTOCOLS
 
 if TYPE_CHECKING:
     from whatif.simulation.link_loads import Step
@@ -49,8 +49,6 @@ _COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
     "fat_tree": ("level_count", "down_count", "up_count", "upper_up_count"),
     "dragonfly": ("group_count", "router_count", "nodes_per_router", "global_link_count"),
 }
-_MODELS_ALONE: Final = {"node_aware": "max_rate"}
-"""Model of one message, for models of whole exchanges."""
 _SOURCE: Final = "counted along the routes of the link simulation"
 
 
@@ -332,14 +330,14 @@ def _single_message(context: Context, name: str, model: str, sizes: Reference) -
     time = f"{name}.inter_node.message_time"
     if time not in context.wiring.terms:
         sharing = context.sharing("inter_node")
-        message_time(context, name, _MODELS_ALONE.get(model, model), "inter_node", sizes, sharing)
+        message_time(context, name, MODEL_OF_ONE_MESSAGE.get(model, model), "inter_node", sizes, sharing)
     return {"message_time": time, "latency": _latency(context, name, model, sizes)}
 
 
 def _latency(context: Context, name: str, model: str, sizes: Reference) -> str:
     """Term of the latency of a message between nodes, by the protocol of its size."""
     sharing = context.sharing("inter_node")
-    used, table, note = parameters_at(context, name, _MODELS_ALONE.get(model, model), "inter_node")
+    used, table, note = parameters_at(context, name, MODEL_OF_ONE_MESSAGE.get(model, model), "inter_node")
     empty: dict[str, Reference] = {
         protocol: protocol_time(
             context, f"{name}.{protocol}_latency", used, table, protocol, Quantity(0.0, BYTE), sharing, note

@@ -26,7 +26,7 @@ from whatif.simulation.lower import lower
 from whatif.simulation.posted import halo_times
 from whatif.simulation.schedule import Places
 from whatif.units import ONE, Quantity
-from whatif.vocabulary import DISTANCES
+from whatif.vocabulary import DISTANCES, MODEL_OF_ONE_MESSAGE
 
 _ONE: Final = Quantity(1.0, ONE)
 _RECURRENCES: Final[Mapping[str, rounds.Times]] = {
@@ -141,17 +141,17 @@ def _collective(algorithm: str, numbers: list[int], message_size: float, machine
 
 def wire_simulated_halo(exchange: HaloWiring, sharing: Mapping[str, Reference]) -> str:
     """Wire the time of one exchange, simulated message by message."""
-    wiring, name = exchange.context.wiring, exchange.name
-    if exchange.phase.model == "node_aware":
-        reason = "`node_aware` is a closed form and cannot be simulated"
-        wiring.refuse(f"application.phases.{name}.model", reason)
-    simulated = wire_machine(exchange.context, name, exchange.phase.model, sharing)
+    wiring, name, stated = exchange.context.wiring, exchange.name, exchange.phase.model
+    model = MODEL_OF_ONE_MESSAGE.get(stated, stated)
+    note = "" if model == stated else f"messages of {model}: {stated} is a closed form of whole exchanges"
+    simulated = wire_machine(exchange.context, name, model, sharing)
     boxes = "rank_count" in exchange.placed
     function = simulated_box_time if boxes else simulated_halo_time
     alone: dict[str, Reference] = {} if boxes else {"group_stride": _ONE, "group_count": _ONE}
     places = {"nodes_per_domain": _ONE, **alone, **exchange.placed}
     inputs = {**places, "message_size": exchange.sizes, **simulated.inputs}
-    return wiring.add(f"{name}.simulated_time", function, inputs, options={**exchange.options, **simulated.options})
+    options = {**exchange.options, **simulated.options}
+    return wiring.add(f"{name}.simulated_time", function, inputs, options=options, note=note)
 
 
 def wire_simulated_collective(
