@@ -44,8 +44,21 @@ def test_the_verb_that_reads_a_refused_file_is_told(whatif_main, name, verb):
     if verb == right:
         assert code == 0
     elif code:
-        assert (code, out) == (2, "")
-        assert err.endswith(f"; `whatif import {right}` reads it\n")
+        assert out == ""
+        named = "`whatif import logs` reads the output of applications" if (verb, right) == ("runs", "logs") else ""
+        assert err.endswith(f"; {named or f'`whatif import {right} {path}` reads it'}\n")
+
+
+FITS = ("collectives", "grid", "host", "kernel", "network", "regression", "scaling", "transfer")
+
+
+@pytest.mark.parametrize("verb", FITS)
+@pytest.mark.parametrize(("name", "right"), [("hpl/hpccoutf.txt", "logs"), ("traces/goal/binary_tree_32.goal", "trace")])
+def test_the_verb_that_reads_a_file_is_told_where_a_fit_refuses_it(whatif_main, name, right, verb):
+    code, out, err = whatif_main("fit", verb, str(DATA / name), *(["y ~ x"] if verb == "regression" else []))
+    assert code in (2, 3)
+    assert out == ""
+    assert f"`whatif import {right}" in err
 
 
 def test_a_sheet_is_told_which_verbs_read_it(whatif_main, tmp_path):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from whatif.errors import WhatifError
+from whatif.errors import UsageError, WhatifError
 from whatif.plugins import resolve
 from whatif.schema.toml import shown_path
 
@@ -38,10 +39,15 @@ def import_verb(path: str | Path) -> str:
     return next((verb for verb, function in _VERBS.items() if _recognises(function, Path(path))), "")
 
 
-def other_verb(paths: Iterable[str | Path], verb: str) -> str:
-    """Verb after `whatif import` that reads the first file of a known format; empty for the verb that refused it."""
-    found = next(filter(None, map(import_verb, paths)), "")
-    return "" if found in (verb, _ALSO.get(verb)) else found
+def with_reader(error: WhatifError, paths: Sequence[str | Path], verb: str) -> WhatifError:
+    """Error of a verb, with the one of `whatif import` that reads the first of its files of a known format.
+
+    The error itself if no other verb does, or if it names that verb.
+    """
+    other = next(filter(None, map(import_verb, paths)), "")
+    if other in ("", verb, _ALSO.get(verb)) or f"`whatif import {other}`" in str(error):
+        return error
+    return UsageError(f"{error}; `whatif import {other} {shlex.join(map(str, paths))}` reads it")
 
 
 def refusal(path: str | Path) -> str:

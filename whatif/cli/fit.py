@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from whatif.cli.lazy_group import LazyGroup
+from whatif.cli.file_group import FileGroup
 from whatif.plugins import Verb
 
 VERBS: Final = {
@@ -24,6 +24,9 @@ VERBS: Final = {
 }
 
 
-@click.group("fit", cls=LazyGroup, verbs=VERBS)
+_KINDS: Final = {"collectives": "network", "grid": "runs", "regression": "runs", "scaling": "runs"}
+
+
+@click.group("fit", cls=FileGroup, verbs=VERBS, kinds=_KINDS)
 def command() -> None:
     """Fit a platform to measurements, or a model to your own runs: print it with standard errors, and write it."""

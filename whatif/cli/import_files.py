@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
-from whatif.api.file_kinds import import_verb, other_verb, refusal
+from whatif.api.file_kinds import import_verb, refusal
 from whatif.cli.echo import echo
+from whatif.cli.file_group import FileGroup
 from whatif.cli.fit_options import columns_option, files_argument, long_option, where_option
-from whatif.cli.lazy_group import LazyGroup
 from whatif.cli.options import platforms_option
 from whatif.cli.output import Output, output_options
 from whatif.cli.values import FilePath
-from whatif.errors import UsageError, WhatifError
+from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 from whatif.paths import is_file, is_folder
 from whatif.plugins import registered_verbs
 
-_ARGUMENTS: Final = "whatif.import"
 _SHEETS: Final = {".csv", ".tsv"}
 
 
-class ImportGroup(LazyGroup):
-    """Verbs by kind of file, which its content chooses where none is given; a wrong verb is answered with the right."""
+class ImportGroup(FileGroup):
+    """Verbs by kind of file, which its content chooses where none is given."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -33,7 +32,6 @@ class ImportGroup(LazyGroup):
         if self.get_command(ctx, args[0]) is None and (verb := import_verb(args[0])):
             echo(f"{args[0]}: read by `whatif import {verb}`", err=True)
             args = [verb, *args]
-        ctx.meta[_ARGUMENTS] = args
         return super().resolve_command(ctx, args)
 
     def unknown(self, ctx: click.Context, name: str) -> str:
@@ -49,16 +47,6 @@ class ImportGroup(LazyGroup):
         if is_file(path) or is_folder(path):
             return f"{name}: not recognised by its content; name its kind: {', '.join(self.list_commands(ctx))}"
         return f"{name}: no such file" if path.suffix or len(path.parts) > 1 else super().unknown(ctx, name)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a verb; a file that it refuses may be one of another verb."""
-        try:
-            return super().invoke(ctx)
-        except WhatifError as error:
-            verb, *words = ctx.meta.get(_ARGUMENTS, [""])
-            if not (other := other_verb(words, verb)):
-                raise
-            raise UsageError(f"{error}; `whatif import {other}` reads it") from None
 
 
 @click.group(

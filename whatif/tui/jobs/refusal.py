@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from functools import wraps
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from whatif.errors import InvalidFileError, UsageError, WhatifError
+from whatif.errors import InvalidFileError, WhatifError
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
@@ -44,9 +43,6 @@ def naming_other_readers(paths: Sequence[Path], verb: str) -> Iterator[None]:
     try:
         yield
     except InvalidFileError as error:
-        from whatif.api.file_kinds import other_verb  # noqa: PLC0415 - not for the explorer itself
+        from whatif.api.file_kinds import with_reader  # noqa: PLC0415 - not for the explorer itself
 
-        other = other_verb(paths, verb)
-        if not other or f"`whatif import {other}`" in str(error):
-            raise
-        raise UsageError(f"{error}; `whatif import {other} {shlex.join(map(str, paths))}` reads it") from None
+        raise with_reader(error, paths, verb) from None
