@@ -74,6 +74,7 @@ def test_parts_of_any_kind_go_together(gpu, processor):
         ({"network": "NDR"}, "did you mean `infiniband-400`?"),
         ({"network": "nowhere"}, "no network of this name; known: aries"),
         ({"gpu": "epyc-9755"}, "no GPU of this name"),
+        ({"gpu": "k20", "network": "NDR"}, "did you mean `k20x`.*\n.*did you mean `infiniband-400`?"),
         ({"gpus_per_node": 4}, "no effect without a gpu"),
         ({"node_count": 0}, "0 nodes: expected a whole number of at least 1"),
         ({"platform": "summit", "gpu": "k20x"}, "exclude each other"),

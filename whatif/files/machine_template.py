@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -47,22 +47,23 @@ class MachineParts:
     def document(self, name: str, folders: Sequence[Path] = ()) -> Document:
         """Platform file of this machine, complete and valid.
 
-        Raise `UsageError` for an unknown part, a count below 1 and a name that no platform can have.
+        Raise `UsageError` for unknown parts, counts below 1 and a name that no platform can have.
         """
-        if not is_name(name):
-            raise UsageError(f"`{name}`: the name of a machine holds only ASCII letters, digits, `_`, `.` and `-`")
-        self._check(folders)
+        if problems := list(self._problems(name, folders)):
+            raise UsageError("\n".join(problems))
         head = _HEAD.format(name=name, format=FORMAT_LINE, base=BASE, quoted=toml_value(BASE))
         document = parse_document(head + toml_text(self._tables(name)), f"{name}.toml")
         load_platform_document(document, folders)
         return document
 
-    def _check(self, folders: Sequence[Path]) -> None:
+    def _problems(self, name: str, folders: Sequence[Path]) -> Iterator[str]:
+        if not is_name(name):
+            yield f"`{name}`: the name of a machine holds only ASCII letters, digits, `_`, `.` and `-`"
         wanted = ("gpu", self.gpu, "GPU"), ("cpu", self.processor, "processor"), ("distance", self.network, "network")
         for kind, part, word in wanted:
             known = parts_of(kind, folders) if part else {}
             if part and part not in known:
-                raise UsageError(f"`{part}`: no {word} of this name{part_meant(part, known)}")
+                yield f"`{part}`: no {word} of this name{part_meant(part, known)}"
         counts = {
             "GPUs a node": self.gpus_per_node,
             "sockets a node": self.sockets_per_node,
@@ -71,7 +72,7 @@ class MachineParts:
         }
         for words, count in counts.items():
             if count < 1:
-                raise UsageError(f"{count} {words}: expected a whole number of at least 1")
+                yield f"{count} {words}: expected a whole number of at least 1"
 
     def _tables(self, name: str) -> dict[str, Any]:
         """Tables of the file: counts, parts, what machines with the same parts have, and the sources."""
