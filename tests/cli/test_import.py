@@ -53,7 +53,9 @@ FITS = ("collectives", "grid", "host", "kernel", "network", "regression", "scali
 
 
 @pytest.mark.parametrize("verb", FITS)
-@pytest.mark.parametrize(("name", "right"), [("hpl/hpccoutf.txt", "logs"), ("traces/goal/binary_tree_32.goal", "trace")])
+@pytest.mark.parametrize(
+    ("name", "right"), [("hpl/hpccoutf.txt", "logs"), ("traces/goal/binary_tree_32.goal", "trace")]
+)
 def test_the_verb_that_reads_a_file_is_told_where_a_fit_refuses_it(whatif_main, name, right, verb):
     code, out, err = whatif_main("fit", verb, str(DATA / name), *(["y ~ x"] if verb == "regression" else []))
     assert code in (2, 3)

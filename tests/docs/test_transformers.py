@@ -50,3 +50,15 @@ def test_errors_of_first_tokens_are_those_of_the_comparison():
 def row_of(errors):
     """Mean absolute error and bias, as the tables show them."""
     return f"{abs(errors).mean():.1%} | {errors.mean():+.1%}"
+
+
+def test_the_model_has_the_stated_gain_of_vera_rubin():
+    changes = {"transformer.extends": "deepseek-v3", "rank_count": 8} | {
+        f"plan.{key}": value for key, value in {"tensor_size": 1, "expert_size": 8, "precision": "nvfp4"}.items()
+    }
+    overrides = {f"application.{key}": value for key, value in changes.items()}
+    times = [
+        float(whatif.run("llama_serving", platform=name, overrides=overrides)["iteration_time"])
+        for name in ("gb300_nvl72", "vera_rubin_nvl72")
+    ]
+    assert f"The model has {times[0] / times[1]:.1f} times for DeepSeek-V3" in (ROOT / "docs/serving.md").read_text()
