@@ -18,7 +18,7 @@ from whatif.validation.tables import rows_of
 
 PATH = ROOT / "docs" / "collectives.md"
 PAGE = PATH.read_text(encoding="utf-8")
-NODES = ("Azure ND A100 v4", "Azure ND H200 v5", "H200, NVLS off", "H200")
+NODES = ("Azure ND A100 v4", "Azure ND H200 v5", "Azure ND GB200 v6", "H200, NVLS off", "H200")
 RING, MEASURED = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 
 
@@ -106,6 +106,7 @@ def test_why_nodes_are_off_is_as_on_the_page():
     assert f"2 to 128 MiB are too fast by {-100 * late.max():.0f} to {-100 * late.min():.0f} %" in page
     assert f"reach {bus_bandwidths('Azure ND A100 v4')[-1] / 300:.2f} of the data sheet of A100" in page
     assert f"{ring[-1] / 450:.2f} of that of H200" in page
+    assert f"{bus_bandwidths('Azure ND GB200 v6')[-1] / 900:.2f} of that of GB200" in page
     gains = bus_bandwidths("H200") / ring[1:]
     assert f"a factor of {gains[0]:.2f} on 5 GPUs to {gains[-1]:.2f} on 8" in page
     short = {name: points_and_errors(name) for name in NODES[:2]}

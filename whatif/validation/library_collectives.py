@@ -52,6 +52,7 @@ _MACHINES: Final[Mapping[str, _Machine]] = {
     "AMD (MI325X)": _Machine(8, 64, 8 * 50, "mesh"),
     "Azure ND A100 v4": _Machine(8, 300, 8 * 25),
     "Azure ND H200 v5": _Machine(8, 450, 8 * 50, reduces=True),
+    "Azure ND GB200 v6": _Machine(4, 900, 4 * 50),
     "H200, NVLS off": _Machine(8, 450, 8 * 50),
     "H200": _Machine(8, 450, 8 * 50, reduces=True),
 }

@@ -61,11 +61,12 @@ def predicted_times(gpu: str, precision: str, shapes: Mapping[str, FloatArray]) 
 
 def measured_ratios(rows: Rows) -> dict[str, FloatArray]:
     """Measured times of products over predicted ones by device; without those that are the best of many shapes."""
-    found: dict[str, FloatArray] = {}
+    found: dict[str, list[FloatArray]] = {}
     for gpu, precision in dict.fromkeys((row["gpu"], row["precision"]) for row in rows if row["use"] != BEST):
         chosen = [row for row in rows if (row["gpu"], row["precision"]) == (gpu, precision) and row["use"] != BEST]
-        found[gpu] = _times(chosen) / predicted_times(gpu, precision, _shapes(chosen))
-    return found
+        ratios = _times(chosen) / predicted_times(gpu, precision, _shapes(chosen))
+        found.setdefault(gpu, []).append(ratios)
+    return {gpu: np.concatenate(parts) for gpu, parts in found.items()}
 
 
 def _shapes(rows: Rows) -> dict[str, FloatArray]:
