@@ -11,7 +11,7 @@ import benchmarks
 from benchmarks.growth import broadcast_schedule
 from benchmarks.history import Run, append, compared, last_results, record, slowness
 from benchmarks.measure import Row
-from whatif.importers.goal import parse_goal
+from whatif.importers.goal import read_goal
 from whatif.simulation.lower import lower
 from whatif.simulation.schedule import Step
 
@@ -58,7 +58,7 @@ def test_a_result_is_compared_with_the_last_one_of_the_same_machine(tmp_path):
 
 @pytest.mark.parametrize("rank_count", [1, 2, 8, 13])
 def test_the_schedule_of_a_broadcast_reaches_every_rank_once(rank_count):
-    schedule = lower(parse_goal(broadcast_schedule(rank_count)))
+    schedule = lower(read_goal(broadcast_schedule(rank_count)))
     sends = schedule.step == Step.SEND
     assert sorted(schedule.peer[sends].tolist()) == list(range(1, rank_count))
     assert (schedule.step == Step.RECEIVE).sum() == rank_count - 1

@@ -16,7 +16,7 @@ from whatif.fitting.mixture import mixture, mixtures
 from whatif.fitting.pieces import fit_pieces
 from whatif.fitting.processors import processors, spread, synthetic_processors
 from whatif.fitting.regression import regression
-from whatif.importers.calibration_tables import parse_calibration, read_calibration
+from whatif.importers.calibration_tables import read_calibration
 from whatif.schema.load import load_platform
 from whatif.table import Column, Table
 from whatif.units import BYTE, ONE, SECOND
@@ -425,7 +425,7 @@ def test_nothing_is_written_beside_a_breakpoint_that_the_new_model_has_not(whati
 
 def test_rows_of_a_calibration_are_chosen_by_numbers_as_those_of_other_sheets():
     text = "time [ms],m,n,k,run\n1,4,4,4,2.0\n3,4,4,4,3\n"
-    assert parse_calibration(text, where={"run": "2"}).columns["time"].values.tolist() == [1e-3]
+    assert read_calibration(text, where={"run": "2"}).columns["time"].values.tolist() == [1e-3]
 
 
 HEAD = "time,m,n,k\n"
@@ -481,11 +481,11 @@ def test_options_that_do_not_fit_are_refused(whatif_main, tmp_path, options, mes
 
 
 def test_a_last_row_that_was_cut_off_is_left_out_and_units_of_headings_count():
-    table = parse_calibration("time [us],size\n2,10\n4,20\n6,3", "daxpy.csv")
+    table = read_calibration("time [us],size\n2,10\n4,20\n6,3", "daxpy.csv")
     assert table.columns["time"].values.tolist() == [2e-6, 4e-6]
     assert "daxpy.csv:4: a last row" in table.notes["warnings"]
     with pytest.raises(InvalidFileError, match="must be a number at least 1"):
-        parse_calibration("time,size\n1,0.5\n", "daxpy.csv")
+        read_calibration("time,size\n1,0.5\n", "daxpy.csv")
 
 
 def test_exact_times_give_a_kernel_of_one_size_back():

@@ -14,7 +14,7 @@ from whatif.fitting.message_parameters import PROTOCOLS, fit_network
 from whatif.fitting.points import choose
 from whatif.fitting.protocols import find_limits
 from whatif.importers.message_tables import UNKNOWN_PAIRS, measurements
-from whatif.importers.osu import parse_osu
+from whatif.importers.osu import read_osu
 from whatif.importers.rows import joined
 from whatif.models.postal import postal
 
@@ -299,14 +299,14 @@ MULTIPLE = "# OSU MPI Multi Latency Test v5.6.2\n# Size          Latency (us)\n"
 
 
 def test_a_test_of_several_pairs_that_does_not_say_how_many_is_never_taken_for_one_pair():
-    unsaid = parse_osu(MULTIPLE, "multi.out")
+    unsaid = read_osu(MULTIPLE, "multi.out")
     with pytest.raises(UsageError, match=r"^multi.out: 23 rows .* how many pairs .*; write it .* `# \[ pairs: 4 \]`"):
         fit_network(unsaid)
     lone = table(SIZES, postal_times(SIZES), file="latency.out", buffers="host")
     fit = fit_network(joined([lone, unsaid]))
     assert (len(fit.points), fit.points.time.tolist()) == (23, postal_times(SIZES).tolist())
     assert any("multi.out: 23 rows" in text and "left out" in text for text in fit.warnings)
-    text = parse_osu(MULTIPLE.replace("# Size", "# [ pairs: 4 ]\n# Size"), "multi.out")
+    text = read_osu(MULTIPLE.replace("# Size", "# [ pairs: 4 ]\n# Size"), "multi.out")
     assert fit_network(joined([lone, text])).shared.counts.tolist() == [1, 4]
 
 

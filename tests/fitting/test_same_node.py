@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from whatif.fitting.message_parameters import fit_network
-from whatif.importers.imb import parse_imb
-from whatif.importers.osu import parse_osu
+from whatif.importers.imb import read_imb
+from whatif.importers.osu import read_osu
 
 HEAD = """\
 # Intel(R) MPI Benchmarks 2021.2, MPI-1 part
@@ -31,19 +31,19 @@ def about_nodes(table, **options):
 
 
 def test_a_message_faster_than_any_network_is_reported_with_the_rule():
-    (text,) = about_nodes(parse_imb(ping_pongs(0.41), "a.txt"))
+    (text,) = about_nodes(read_imb(ping_pongs(0.41), "a.txt"))
     assert "the shortest message takes 410 ns, and messages between nodes more than 700 ns" in text
     assert "--distance intra-socket" in text
 
 
 def test_a_fast_message_within_a_socket_and_a_slower_one_between_nodes_are_not_reported():
-    assert about_nodes(parse_imb(ping_pongs(0.41)), distance="intra_socket") == []
-    assert about_nodes(parse_imb(ping_pongs(1.04))) == []
+    assert about_nodes(read_imb(ping_pongs(0.41)), distance="intra_socket") == []
+    assert about_nodes(read_imb(ping_pongs(1.04))) == []
 
 
 @pytest.mark.parametrize(("second", "expected"), [(17, 1), (18, 0)])
 def test_nodes_that_the_file_names_decide(second, expected):
-    table = parse_imb(ping_pongs(2.0, PINNING.format(17, second)))
+    table = read_imb(ping_pongs(2.0, PINNING.format(17, second)))
     assert table.notes["nodes"] == f"n17, n{second}"
     texts = about_nodes(table)
     assert len(texts) == expected
@@ -56,7 +56,7 @@ def test_nodes_that_the_file_names_decide(second, expected):
 )
 def test_a_command_line_of_one_node_is_reported(command, expected):
     rows = "".join(f"{2**n} {2 + 2**n / 1e4:.2f}\n" for n in range(0, 21, 4))
-    table = parse_osu(f"$ {command} ./osu_latency\n# OSU MPI Latency Test v5.8\n# Size          Latency (us)\n{rows}")
+    table = read_osu(f"$ {command} ./osu_latency\n# OSU MPI Latency Test v5.8\n# Size          Latency (us)\n{rows}")
     assert len(about_nodes(table)) == expected
 
 
@@ -65,7 +65,7 @@ def percentiles(tail):
         "# OSU MPI Latency Test v7.5\n# Size   Avg Latency(us)  P50 Tail Lat(us)  P90 Tail Lat(us)  P99 Tail Lat(us)\n"
     )
     times = ((2**n, 2 + 2**n / 1e4) for n in range(0, 21, 4))
-    return parse_osu(head + "".join(f"{n} {t:.2f} {0.9 * t:.2f} {t:.2f} {tail * t:.2f}\n" for n, t in times))
+    return read_osu(head + "".join(f"{n} {t:.2f} {0.9 * t:.2f} {t:.2f} {tail * t:.2f}\n" for n, t in times))
 
 
 def test_percentiles_of_osu_are_columns():

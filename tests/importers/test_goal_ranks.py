@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from functools import partial
 
 import numpy as np
 import pytest
@@ -11,9 +10,8 @@ import pytest
 from tests.paths import DATA
 from whatif.errors import InvalidFileError
 from whatif.importers import goal
-from whatif.importers.goal import parse_goal, read_goal
+from whatif.importers.goal import read_goal
 from whatif.importers.goal_ranks import read_ranks
-from whatif.importers.text import chunks
 from whatif.simulation.rank_programs import ANY, Kind, Trace
 
 FILES = sorted((DATA / "traces" / "goal").glob("*.goal"))
@@ -123,11 +121,11 @@ def test_changed_schedules_give_the_same_as_line_by_line(seed):
         place = generator.randrange(len(text))
         text[place] = generator.choice(("", generator.choice(CHARACTERS), text[place] + generator.choice(CHARACTERS)))
     whole = "".join(text)
-    assert outcome(parse_goal, whole) == line_by_line(lambda text: outcome(parse_goal, text), whole)
+    assert outcome(read_goal, whole) == line_by_line(lambda text: outcome(read_goal, text), whole)
 
 
 def test_a_rank_stated_in_two_pieces_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(goal, "chunks", partial(chunks, size=32))
+    monkeypatch.setattr("whatif.importers.text.chunks.__defaults__", (32,))
     one = "rank {} {{\nl1: calc 5\n}}\n"
     path = tmp_path / "twice.goal"
     path.write_text("num_ranks 3\n" + "".join(one.format(rank) for rank in (0, 1, 0)))
@@ -138,7 +136,7 @@ def test_a_rank_stated_in_two_pieces_is_refused(tmp_path, monkeypatch):
 @pytest.mark.parametrize("size", [32, 2**20])
 @pytest.mark.parametrize("end", ["", "\n", "\n\n", " // the end", "\nrank"])
 def test_files_that_end_without_a_line_end_are_read(tmp_path, monkeypatch, end, size):
-    monkeypatch.setattr(goal, "chunks", partial(chunks, size=size))
+    monkeypatch.setattr("whatif.importers.text.chunks.__defaults__", (size,))
     path = tmp_path / "end.goal"
     path.write_text("num_ranks 2\n" + PLAIN.rstrip() + end)
     assert outcome(read_goal, path) == line_by_line(lambda path: outcome(read_goal, path), path)

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from tests.paths import DATA as TEST_DATA
 from whatif.errors import InvalidFileError, UsageError
-from whatif.importers.mapped_csv import parse_columns, read_columns
+from whatif.importers.mapped_csv import read_columns
 from whatif.importers.mapping import parse_mapping
 from whatif.importers.message_files import read_network
 
@@ -91,12 +91,12 @@ def test_the_files_of_fugaku_are_read_as_by_the_csv_module(name, mapping, time):
     ],
 )
 def test_separators_comments_quotes_and_units(text, mapping, time):
-    table = parse_columns(text, mapping and parse_mapping(mapping))
+    table = read_columns(text, mapping and parse_mapping(mapping))
     assert_allclose(values(table, "time"), time, rtol=1e-12)
 
 
 def test_a_value_replaces_a_missing_column():
-    table = parse_columns(
+    table = read_columns(
         SMALL, parse_mapping("message_size=size,time=time,pair_count=4,test=lat,buffers=host to device")
     )
     assert values(table, "pair_count") == [4, 4]
@@ -135,7 +135,7 @@ def test_a_value_replaces_a_missing_column():
 )
 def test_a_mapping_that_does_not_fit_is_refused(text, mapping, message):
     with pytest.raises(UsageError) as caught:
-        parse_columns(text, parse_mapping(mapping), "m.csv")
+        read_columns(text, parse_mapping(mapping), "m.csv")
     assert message in str(caught.value)
 
 
@@ -157,13 +157,13 @@ def test_a_mapping_that_does_not_fit_is_refused(text, mapping, message):
 )
 def test_cells_that_are_no_numbers_are_refused_with_their_line(text, place, message):
     with pytest.raises(InvalidFileError) as caught:
-        parse_columns(text, {"message_size": "size", "time": "time"}, "m.csv")
+        read_columns(text, {"message_size": "size", "time": "time"}, "m.csv")
     assert str(caught.value).startswith(place)
     assert message in str(caught.value)
 
 
 def test_a_last_row_that_was_cut_off_and_empty_cells_are_left_out_with_a_warning():
-    table = parse_columns(SMALL + "32,\n64,nan\n128,0\n-8,1\n256", {"message_size": "size", "time": "time"}, "m.csv")
+    table = read_columns(SMALL + "32,\n64,nan\n128,0\n-8,1\n256", {"message_size": "size", "time": "time"}, "m.csv")
     assert values(table, "message_size") == [8, 16]
     assert "m.csv:8: a row that was cut off" in table.notes["warnings"]
     assert "m.csv:4: 4 rows, this and others, left out" in table.notes["warnings"]
@@ -172,14 +172,14 @@ def test_a_last_row_that_was_cut_off_and_empty_cells_are_left_out_with_a_warning
 def test_rows_are_chosen_by_the_values_of_other_columns():
     text = "machine,size (B),k,time (us)\nlassen,8,1,1\nsummit,8,1,2\nlassen,8,2,3\n"
     mapping = {"message_size": "size", "time": "time", "pair_count": "k"}
-    table = parse_columns(text, mapping, where={"machine": "lassen"})
+    table = read_columns(text, mapping, where={"machine": "lassen"})
     assert values(table, "pair_count") == [1, 2]
     assert_allclose(values(table, "time"), [1e-6, 3e-6], rtol=1e-12)
-    assert len(parse_columns(text, mapping, where={"k": "1.0"})) == 2
+    assert len(read_columns(text, mapping, where={"k": "1.0"})) == 2
     with pytest.raises(InvalidFileError, match="no rows with machine=sierra"):
-        parse_columns(text, mapping, where={"machine": "sierra"})
+        read_columns(text, mapping, where={"machine": "sierra"})
     with pytest.raises(UsageError, match="no column `machin`; did you mean `machine`"):
-        parse_columns(text, mapping, where={"machin": "lassen"})
+        read_columns(text, mapping, where={"machin": "lassen"})
 
 
 def test_a_csv_in_many_pieces_reads_as_the_whole(tmp_path, monkeypatch):
@@ -197,7 +197,7 @@ def test_a_csv_in_many_pieces_reads_as_the_whole(tmp_path, monkeypatch):
 def test_rows_of_a_long_file_are_chosen_by_four_columns():
     mapping = parse_mapping("message_size=bytes [B],time=value [us],test=test,pair_count=1")
     where = {"site": "pleiades", "test": "lat", "stat": "mean", "mpi_case": "Native RDMA"}
-    table = read_columns(DATA.parent / "pleiades_osu.csv", mapping, where)
+    table = read_columns(DATA.parent / "pleiades_osu.csv", mapping, where=where)
     assert len(table) == 24
     assert set(values(table, "test")) == {"ping_pong"}
     assert np.all(np.diff(values(table, "message_size")) >= 0)
@@ -208,7 +208,7 @@ def test_pairs_of_a_node_are_read_from_their_column(tmp_path):
     rows = ("a,inter-node,8,1,1.5", "a,intra-node,8,1,0.5", "b,inter-node,8,1,2.5", "a,inter-node,8,4,1.75")
     path.write_text("\n".join(("machine,mode,bytes,k_pairs_per_node,oneway_us", *rows, "")))
     mapping = parse_mapping("message_size=bytes [B],time=oneway_us [us],pair_count=k_pairs_per_node")
-    table = read_columns(path, mapping, {"machine": "a", "mode": "inter-node"})
+    table = read_columns(path, mapping, where={"machine": "a", "mode": "inter-node"})
     assert set(values(table, "test")) == {"ping_pong"}
     assert values(table, "pair_count") == [1, 4]
     assert_allclose(values(table, "time"), [1.5e-6, 1.75e-6], rtol=1e-12)
@@ -230,10 +230,10 @@ def test_a_last_row_without_a_line_end_is_left_out_with_its_line(tmp_path):
 )
 def test_a_column_that_looks_like_pair_counts_is_named_where_none_was_given(heading, expected):
     text = f"size (B),time (us),{heading}\n8,1,2\n16,2,2\n"
-    reported = parse_columns(text, parse_mapping("message_size=size,time=time")).notes["warnings"]
+    reported = read_columns(text, parse_mapping("message_size=size,time=time")).notes["warnings"]
     assert (
         f"no pair_count was given, but a column looks like it: `pair_count={heading}` uses it" in reported
     ) is expected
     if expected:
-        given = parse_columns(text, parse_mapping(f"message_size=size,time=time,pair_count={heading}"))
+        given = read_columns(text, parse_mapping(f"message_size=size,time=time,pair_count={heading}"))
         assert "no pair_count" not in given.notes["warnings"]

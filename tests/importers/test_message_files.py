@@ -14,13 +14,13 @@ from numpy.testing import assert_allclose
 from tests.paths import DATA as TEST_DATA
 from tests.paths import SHARED
 from whatif.errors import InvalidFileError, UsageError, WhatifError
-from whatif.importers.imb import parse_imb
-from whatif.importers.mapped_csv import parse_columns
+from whatif.importers.imb import read_imb
+from whatif.importers.mapped_csv import read_columns
 from whatif.importers.message_files import FORMATS, read_network, read_networks
-from whatif.importers.netgauge import parse_netgauge, read_netgauge
-from whatif.importers.osu import parse_osu
-from whatif.importers.ping_pong_log import parse_ping_pong_log, read_ping_pong_log
-from whatif.importers.simgrid import parse_platform, parse_simgrid
+from whatif.importers.netgauge import read_netgauge
+from whatif.importers.osu import read_osu
+from whatif.importers.ping_pong_log import read_ping_pong_log
+from whatif.importers.simgrid import read_platform, read_simgrid
 
 DATA = TEST_DATA / "importers" / "network"
 
@@ -123,7 +123,7 @@ def values(table, name):
 
 
 def test_an_old_imb_output_counts_mbytes_of_two_to_the_twenty():
-    table = parse_imb(IMB_OLD, "i.txt")
+    table = read_imb(IMB_OLD, "i.txt")
     assert_allclose(values(table, "time"), [1.19e-6, 1.2e-6, 178.65e-6, 351.31e-6, 701.69e-6], rtol=1e-12)
     # The bandwidth of a ping-pong is size / time: printed and recomputed agree to the printed digits.
     size, time = (np.array(values(table, name))[2:] for name in ("message_size", "time"))
@@ -136,15 +136,15 @@ def test_an_old_imb_output_counts_mbytes_of_two_to_the_twenty():
 
 
 def test_size_of_a_mbyte_follows_from_the_times_despite_the_version():
-    table = parse_imb(IMB_OLD.replace("Suite V3.2", "Suite V2018"), "i.txt")
-    assert values(table, "bandwidth") == values(parse_imb(IMB_OLD), "bandwidth")
+    table = read_imb(IMB_OLD.replace("Suite V3.2", "Suite V2018"), "i.txt")
+    assert values(table, "bandwidth") == values(read_imb(IMB_OLD), "bandwidth")
     assert (
         "by its times a Mbyte of this file is 1,048,576 B, but 1,000,000 B in version 2018" in table.notes["warnings"]
     )
 
 
 def test_a_new_imb_output_with_collectives_and_a_barrier():
-    table = parse_imb(IMB_NEW)
+    table = read_imb(IMB_NEW)
     assert values(table, "test") == ["sendrecv"] * 4 + ["alltoall", "barrier"]
     assert values(table, "process_count") == [4] * 4 + [8, 6]
     assert_allclose(values(table, "bandwidth")[1:4], [6553.6e6] * 3, rtol=1e-12)
@@ -156,7 +156,7 @@ def test_a_new_imb_output_with_collectives_and_a_barrier():
 
 def test_imb_of_nonblocking_collectives_has_the_time_without_computation():
     heading = "#bytes #repetitions t_ovrl[usec] t_pure[usec] t_CPU[usec] overlap[%]\n"
-    table = parse_imb(f"# Benchmarking Ibcast\n# #processes = 4\n{heading} 1024 1000 10.0 6.2 5.1 74.51\n")
+    table = read_imb(f"# Benchmarking Ibcast\n# #processes = 4\n{heading} 1024 1000 10.0 6.2 5.1 74.51\n")
     assert (values(table, "test"), values(table, "process_count")) == (["ibcast"], [4])
     assert_allclose(values(table, "time"), [6.2e-6], rtol=1e-12)
 
@@ -165,7 +165,7 @@ def test_imb_modes_of_one_sided_transfers_are_tests_of_their_own():
     rows = {"AGGREGATE": "0.20", "NON-AGGREGATE": "1.20"}
     heading = "#bytes #repetitions t[usec] Mbytes/sec\n"
     modes = "".join(f"#\n#    MODE: {mode}\n#\n{heading} 1024 1000 {time} 0.00\n" for mode, time in rows.items())
-    table = parse_imb(f"# Benchmarking Unidir_Put\n# #processes = 2\n{modes}")
+    table = read_imb(f"# Benchmarking Unidir_Put\n# #processes = 2\n{modes}")
     assert values(table, "test") == ["unidir_put_aggregate", "unidir_put"]
     assert_allclose(values(table, "time"), [0.2e-6, 1.2e-6], rtol=1e-12)
 
@@ -173,11 +173,11 @@ def test_imb_modes_of_one_sided_transfers_are_tests_of_their_own():
 def test_defects_that_imb_counts_are_a_warning():
     heading = "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec] defects\n"
     text = f"# Benchmarking Allreduce\n# #processes = 4\n{heading} 4 1000 1.0 1.0 1.0 0.00\n 8 1000 1.0 1.0 1.0 3.00\n"
-    assert parse_imb(text, "i.txt").notes["warnings"] == "i.txt:5: 1 row with wrong results (defects)"
+    assert read_imb(text, "i.txt").notes["warnings"] == "i.txt:5: 1 row with wrong results (defects)"
 
 
 def test_groups_that_run_at_the_same_time_are_pairs():
-    table = parse_imb(IMB_GROUPS)
+    table = read_imb(IMB_GROUPS)
     assert values(table, "pair_count") == [2, 2, 4, 4, 4]
     assert values(table, "process_count") == [4, 4, 8, 8, 8]
     assert values(table, "test") == ["ping_pong"] * 3 + ["bandwidth"] * 2
@@ -188,11 +188,11 @@ def test_groups_that_run_at_the_same_time_are_pairs():
 
 def test_a_damaged_imb_row_is_refused_with_its_line():
     with pytest.raises(InvalidFileError, match=r"i\.txt:19:1: `1\.2o` is not a number"):
-        parse_imb(IMB_OLD.replace("1.20 ", "1.2o "), "i.txt")
+        read_imb(IMB_OLD.replace("1.20 ", "1.2o "), "i.txt")
 
 
 def test_netgauge_gives_average_half_round_trips():
-    table = parse_netgauge(NETGAUGE)
+    table = read_netgauge(NETGAUGE)
     assert_allclose(values(table, "time"), [1.43e-6, 3.49e-6], rtol=1e-12)
     assert_allclose(values(table, "minimum_time"), [1.33e-6, 3.22e-6], rtol=1e-12)
     # Its throughput is its size over its time, to the digits that are printed.
@@ -201,7 +201,7 @@ def test_netgauge_gives_average_half_round_trips():
 
 
 def test_loggp_rows_with_nan_parameters_give_half_their_round_trip():
-    assert_allclose(values(parse_netgauge(LOGGP), "time"), [1.4e-6, 1.39e-6], rtol=1e-12)
+    assert_allclose(values(read_netgauge(LOGGP), "time"), [1.4e-6, 1.39e-6], rtol=1e-12)
 
 
 @pytest.mark.shared_data
@@ -234,15 +234,15 @@ def test_a_log_without_its_size_in_the_name_is_refused():
     text = (
         "[Rank 0] comp time: 1.0 us, comm time: 4.0 us, total\n[Rank 1] comp time: 1.0 us, comm time: 8.0 us, total\n"
     )
-    assert values(parse_ping_pong_log(text, "runs/64b.out"), "time") == pytest.approx([3e-6])
+    assert values(read_ping_pong_log(text, "runs/64b.out"), "time") == pytest.approx([3e-6])
     with pytest.raises(InvalidFileError, match="the message size must be in the name"):
-        parse_ping_pong_log(text, "runs/log.out")
+        read_ping_pong_log(text, "runs/log.out")
 
 
 def test_a_cut_row_of_a_ping_pong_log_is_left_out():
     text = (DATA / "blue_waters" / "ppn2_max_rate1.txt").read_text()
     cut = text.index("\n2\t") + 5
-    table = parse_ping_pong_log(text[:cut])
+    table = read_ping_pong_log(text[:cut])
     assert set(values(table, "message_size")) == {4.0}
     assert "<text>:5: a last row without a line end" in table.notes["warnings"]
 
@@ -334,17 +334,17 @@ def test_every_output_of_osu_on_alps_is_read():
 @pytest.mark.parametrize(
     ("parse", "text"),
     [
-        (parse_osu, OSU_V3),
-        (parse_imb, IMB_OLD + IMB_GROUPS),
-        (parse_netgauge, NETGAUGE + LOGGP),
-        (parse_simgrid, "MPI_Send,8,1.0,1e-6\nMPI_Recv,8,1.0,3e-6\nMPI_Send,8,2.0,1e-6\n" * 5),
-        (parse_platform, (DATA / "simgrid" / "taurus.xml").read_text()),
+        (read_osu, OSU_V3),
+        (read_imb, IMB_OLD + IMB_GROUPS),
+        (read_netgauge, NETGAUGE + LOGGP),
+        (read_simgrid, "MPI_Send,8,1.0,1e-6\nMPI_Recv,8,1.0,3e-6\nMPI_Send,8,2.0,1e-6\n" * 5),
+        (read_platform, (DATA / "simgrid" / "taurus.xml").read_text()),
         (
-            parse_ping_pong_log,
+            read_ping_pong_log,
             "Pingpong for\nmaster:  0, 1\npartner: 256, 257\n1\t3.2e-06\t3.5e-06\n2\t3.2e-06\t3.5e-06\n",
         ),
         (
-            lambda text: parse_columns(text, {"message_size": "size", "time": "time"}),
+            lambda text: read_columns(text, {"message_size": "size", "time": "time"}),
             "size (B),time (us)\n8,1.5\n16,2.5\n" * 3,
         ),
     ],

@@ -10,7 +10,7 @@ import pytest
 import whatif
 from tests.paths import DATA
 from whatif.errors import InvalidFileError
-from whatif.importers.nccl_tests import parse_nccl_tests, read_nccl_tests
+from whatif.importers.nccl_tests import read_nccl_tests
 
 FILE = DATA / "importers" / "network" / "nccl" / "alps_all_reduce_2_nodes.txt"
 TEXT = FILE.read_text(encoding="utf-8")
@@ -18,7 +18,7 @@ ROW = " 1048576  262144 {} 100.0 10.49 {} 0 99.0 10.59 {} 0\n"
 
 
 def table_of(text):
-    return parse_nccl_tests(text).to_pandas()
+    return read_nccl_tests(text).to_pandas()
 
 
 def test_a_run_on_alps_states_program_ranks_and_device():
@@ -44,13 +44,13 @@ def test_prefixes_of_launchers_do_not_matter(prefix):
 
 
 def test_an_allreduce_without_headers_is_recognised_by_its_bandwidths():
-    table = parse_nccl_tests("".join(line + "\n" for line in TEXT.splitlines() if re.match(r"\s+\d+\s+\d+\s", line)))
+    table = read_nccl_tests("".join(line + "\n" for line in TEXT.splitlines() if re.match(r"\s+\d+\s+\d+\s", line)))
     assert "allreduce on 8 ranks, by the ratio of its bandwidths" in table.notes["warnings"]
     assert set(table.columns["process_count"].values) == {8}
 
 
 def test_listed_ranks_are_those_of_an_output_that_does_not_name_its_test():
-    table = parse_nccl_tests(TEXT.replace("all_reduce_perf", "a.out"), "a.txt")
+    table = read_nccl_tests(TEXT.replace("all_reduce_perf", "a.out"), "a.txt")
     warning = "a.txt does not name the test; taken as allreduce, as its bandwidths suggest; 8 ranks as listed"
     assert table.notes["warnings"] == warning
     assert set(table.columns["process_count"].values) == {8}
@@ -58,13 +58,13 @@ def test_listed_ranks_are_those_of_an_output_that_does_not_name_its_test():
 
 def test_bandwidths_whose_ratio_is_that_of_endless_ranks_state_none():
     row = " 1048576  262144 float sum -1 100.0 1.00000000 1.99999999 0 99.0 1.00000000 1.99999999 0\n"
-    table = parse_nccl_tests("# Collective test starting: all_reduce_perf\n" + row)
+    table = read_nccl_tests("# Collective test starting: all_reduce_perf\n" + row)
     assert "does not state its ranks" in table.notes["warnings"]
     assert np.isnan(table.columns["process_count"].values).all()
 
 
 def test_other_collectives_without_headers_have_no_name_and_a_warning():
-    table = parse_nccl_tests(ROW.format("float none -1", "9.18", "9.27"))
+    table = read_nccl_tests(ROW.format("float none -1", "9.18", "9.27"))
     assert "does not state its program" in table.notes["warnings"]
     assert table.columns["test"].values[0] == ""
     assert np.isnan(table.columns["process_count"].values[0])
@@ -90,7 +90,7 @@ def output(program, rank_count, wrong="0"):
 
 
 def test_runs_that_do_not_say_where_they_start_keep_their_programs_and_ranks():
-    table = parse_nccl_tests(output("all_reduce", 4) + output("all_gather", 8))
+    table = read_nccl_tests(output("all_reduce", 4) + output("all_gather", 8))
     assert table.columns["test"].values.tolist() == [
         "allreduce", "allreduce_in_place", "allgather", "allgather_in_place",
     ]  # fmt: skip
@@ -99,15 +99,15 @@ def test_runs_that_do_not_say_where_they_start_keep_their_programs_and_ranks():
 
 
 def test_the_largest_error_of_old_versions_is_no_count_of_wrong_values():
-    table = parse_nccl_tests(output("all_reduce", 4, "4e-07"))
+    table = read_nccl_tests(output("all_reduce", 4, "4e-07"))
     assert table.columns["time"].values.tolist() == pytest.approx([100e-6, 99e-6])
     assert "warnings" not in table.notes
 
 
 def test_wrong_results_and_impossible_times_are_reported():
-    table = parse_nccl_tests(TEXT.replace("    0.00      0    17.72", "    0.00      3    17.72"))
+    table = read_nccl_tests(TEXT.replace("    0.00      0    17.72", "    0.00      3    17.72"))
     assert "1 row with wrong results" in table.notes["warnings"]
-    table = parse_nccl_tests(TEXT.replace("    17.93    0.00", "     0.00    0.00"))
+    table = read_nccl_tests(TEXT.replace("    17.93    0.00", "     0.00    0.00"))
     assert "left out: zero, negative or no number" in table.notes["warnings"]
 
 
@@ -118,14 +118,14 @@ def test_wrong_results_and_impossible_times_are_reported():
 def test_a_damaged_row_is_left_out_with_its_line(old, new):
     text = (DATA.parents[1] / "docs" / "examples" / "nccl_all_reduce.txt").read_text(encoding="utf-8")
     line = text[: text.index(old)].count("\n") + 1
-    damaged = parse_nccl_tests(text.replace(old, new, 1), "nccl.txt")
+    damaged = read_nccl_tests(text.replace(old, new, 1), "nccl.txt")
     assert f"nccl.txt:{line}: 1 row left out" in damaged.notes["warnings"]
-    assert len(damaged) == len(parse_nccl_tests(text)) - 2
+    assert len(damaged) == len(read_nccl_tests(text)) - 2
 
 
 def test_a_text_without_rows_is_refused():
     with pytest.raises(InvalidFileError, match="no rows of results"):
-        parse_nccl_tests(TEXT[: TEXT.index("           8  ")])
+        read_nccl_tests(TEXT[: TEXT.index("           8  ")])
 
 
 def test_damaged_texts_never_end_in_a_traceback():
@@ -134,7 +134,7 @@ def test_damaged_texts_never_end_in_a_traceback():
         at, length = random.integers(0, len(TEXT)), random.integers(0, 40)
         damaged = TEXT[:at] + random.choice(["", "1e999", "nan", "\0", "-", "9" * 400]) + TEXT[at + length :]
         try:
-            parse_nccl_tests(damaged)
+            read_nccl_tests(damaged)
         except InvalidFileError:
             continue
 

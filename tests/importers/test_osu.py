@@ -10,7 +10,7 @@ from tests.paths import DATA as TEST_DATA
 from whatif.errors import InvalidFileError
 from whatif.importers import numbers as bulk
 from whatif.importers.message_tables import COLUMNS, UNKNOWN_PAIRS
-from whatif.importers.osu import parse_osu, read_osu
+from whatif.importers.osu import read_osu
 
 DATA = TEST_DATA / "importers" / "network" / "cscs"
 
@@ -96,13 +96,13 @@ def test_osu_outputs_of_alps_are_read_as_by_a_plain_loop(name, test, buffers, pr
 
 
 def test_the_time_of_a_message_in_a_stream_follows_from_pairs_and_bandwidth():
-    table = parse_osu(OSU_MULTIPLE)
+    table = read_osu(OSU_MULTIPLE)
     # A pair of four moves 5 GB/s: 1 MiB takes 209.7152 us; 8 MB/s of bytes among four pairs are 0.5 us a message.
     assert_allclose(values(table, "time"), [0.5e-6, 209.7152e-6], rtol=1e-12)
     assert values(table, "pair_count") == [4, 4]
     assert values(table, "window_size") == [32, 32]
     assert_allclose(values(table, "message_rate"), [8e6, 19073.49], rtol=1e-15)
-    both_ways = parse_osu(OSU_BIDIRECTIONAL)
+    both_ways = read_osu(OSU_BIDIRECTIONAL)
     assert_allclose(values(both_ways, "time"), [2 * 1048576 / 40e9], rtol=1e-12)
     assert values(both_ways, "test") == ["bidirectional_bandwidth"]
     assert values(both_ways, "window_size") == [64]
@@ -123,7 +123,7 @@ def test_the_time_of_a_message_in_a_stream_follows_from_pairs_and_bandwidth():
     ],
 )
 def test_headings_of_all_versions_are_understood(text, expected):
-    row = dict(zip(COLUMNS, next(parse_osu(text).rows()), strict=True))
+    row = dict(zip(COLUMNS, next(read_osu(text).rows()), strict=True))
     for name, value in expected.items():
         assert row[name] == (pytest.approx(value, rel=1e-12) if isinstance(value, float) else value), name
 
@@ -146,7 +146,7 @@ VARIED = """\
 
 @pytest.mark.parametrize(("windows", "read", "rates"), [("64", 64, [4.6e6, 9e9]), ("32", 128, [4.8e6, 9.1e9])])
 def test_of_varied_windows_the_usual_one_is_read_else_the_last(windows, read, rates):
-    table = parse_osu(VARIED.replace("  64 ", f"  {windows} "))
+    table = read_osu(VARIED.replace("  64 ", f"  {windows} "))
     assert_allclose(table.columns["bandwidth"].values, rates, rtol=1e-12)
     assert table.columns["window_size"].values.tolist() == [read, read]
     assert table.warnings == ("<text>:11: numbers under no heading that is known, left out (2 such rows)",)
@@ -155,9 +155,9 @@ def test_of_varied_windows_the_usual_one_is_read_else_the_last(windows, read, ra
 @pytest.mark.parametrize("prefix", ["0: ", "[1,0]<stdout>:", "[1,0]<stdout>: ", " 12: "])
 def test_lines_that_name_their_process_are_read_as_others(prefix):
     text = "".join(prefix + line + "\n" for line in OSU_MULTIPLE.splitlines())
-    assert values(parse_osu(text), "time") == values(parse_osu(OSU_MULTIPLE), "time")
+    assert values(read_osu(text), "time") == values(read_osu(OSU_MULTIPLE), "time")
     rows_only = "".join((prefix if line[0].isdigit() else "") + line + "\n" for line in OSU_MULTIPLE.splitlines())
-    assert values(parse_osu(rows_only), "time") == values(parse_osu(OSU_MULTIPLE), "time")
+    assert values(read_osu(rows_only), "time") == values(read_osu(OSU_MULTIPLE), "time")
 
 
 @pytest.mark.parametrize(("end", "sizes"), [("\n", [0, 1, 65536]), ("", [0, 1])])
@@ -170,16 +170,16 @@ def test_a_last_row_without_a_line_end_is_left_out(tmp_path, end, sizes):
 
 
 def test_several_pairs_without_their_number_are_noted():
-    table = parse_osu(OSU_V3.replace("Lat", "Multi Lat", 1), "multi.txt")
+    table = read_osu(OSU_V3.replace("Lat", "Multi Lat", 1), "multi.txt")
     assert table.notes[UNKNOWN_PAIRS] == "multi.txt"
     assert np.isnan(table.columns["pair_count"].values).all()
-    assert UNKNOWN_PAIRS not in parse_osu(OSU_V3).notes
+    assert UNKNOWN_PAIRS not in read_osu(OSU_V3).notes
 
 
 def test_several_tests_in_one_file_with_noise_between_them_keep_their_order():
     noise = "Loading module mpi/4.1\nsrun: job 12 queued\n2024-05-01 12:00:00 WARN [rank 0] something\n\n-----\n"
     text = noise + OSU_V3 + noise + OSU_MULTIPLE + OSU_COLLECTIVE.replace("\n", "\r\n") + noise + OSU_V3
-    table = parse_osu(text, "job.out")
+    table = read_osu(text, "job.out")
     assert values(table, "test") == ["ping_pong"] * 3 + ["bandwidth"] * 2 + ["allgather"] * 2 + ["ping_pong"] * 3
     assert table.notes["version"] == "3.1.1; 5.6.3; 7.4"
     assert set(values(table, "file")) == {"job.out"}
@@ -190,14 +190,14 @@ def test_a_row_with_failed_validation_is_kept_with_a_warning():
     text = (DATA / "openmpi_10.txt").read_text()
     lines = text.splitlines()
     lines[6] = lines[6].replace("Pass", "Fail")
-    table = parse_osu("\n".join(lines), "o.txt")
-    assert len(table) == len(parse_osu(text))
+    table = read_osu("\n".join(lines), "o.txt")
+    assert len(table) == len(read_osu(text))
     assert table.notes["warnings"] == "o.txt:7: the validation of this row failed"
 
 
 def test_lines_that_only_look_like_rows_of_a_validated_run_are_no_rows():
     rows = "1    2.5    Pass\nPass 1 2\n12:30:11 Fail\n2    2.6    Fail\n3 nodes are left\n4    2.7    Pass \n"
-    table = parse_osu("# OSU MPI Latency Test v7.5\n# Size  Latency (us)  Validation\n" + rows, "o.txt")
+    table = read_osu("# OSU MPI Latency Test v7.5\n# Size  Latency (us)  Validation\n" + rows, "o.txt")
     assert values(table, "message_size") == [1, 2, 4]
     assert table.notes["warnings"] == "o.txt:6: the validation of this row failed"
 
@@ -218,20 +218,20 @@ def test_lines_that_only_look_like_rows_of_a_validated_run_are_no_rows():
 )
 def test_a_damaged_row_is_refused_with_its_line(text, line, message):
     with pytest.raises(InvalidFileError) as caught:
-        parse_osu(text, "o.txt")
+        read_osu(text, "o.txt")
     assert f"o.txt:{line}:1" in str(caught.value)
     assert message in str(caught.value)
 
 
 def test_a_row_that_was_cut_off_is_left_out_with_a_warning():
-    table = parse_osu(OSU_MULTIPLE + "2097152      200\n", "o.txt")
+    table = read_osu(OSU_MULTIPLE + "2097152      200\n", "o.txt")
     assert len(table) == 2
     assert table.notes["warnings"] == "o.txt:6: a row that was cut off, left out"
 
 
 def test_rows_without_a_positive_time_are_left_out_and_counted():
     rows = "2    0.00\n4    nan\n8    -nan\n16    -1.5\n32    inf\n64    1e-3\n"
-    table = parse_osu(OSU_V3 + rows, "o.txt")
+    table = read_osu(OSU_V3 + rows, "o.txt")
     assert values(table, "message_size") == [0, 1, 65536, 64]
     assert values(table, "time")[-1] == pytest.approx(1e-9, rel=1e-12)
     assert table.notes["warnings"].startswith("o.txt:6: 5 rows")
@@ -242,7 +242,7 @@ def test_rows_without_a_positive_time_are_left_out_and_counted():
 )
 def test_a_text_without_results_is_refused(text):
     with pytest.raises(InvalidFileError, match="no measurements in this file"):
-        parse_osu(text)
+        read_osu(text)
 
 
 @pytest.mark.parametrize("digits", range(1, 20))
@@ -256,7 +256,7 @@ def test_numbers_are_read_to_the_last_bit(digits):
     rows = [f"{index} {'0' if word.startswith('.') else ''}{word}" for index, word in enumerate(words)]
     heading = "# OSU MPI Latency Test v5\n# Size Latency (s)\n"
     seen = dict(
-        zip(*(values(parse_osu(heading + "\n".join(rows)), name) for name in ("message_size", "time")), strict=True)
+        zip(*(values(read_osu(heading + "\n".join(rows)), name) for name in ("message_size", "time")), strict=True)
     )
     assert seen == {index: float(word) for index, word in enumerate(words) if float(word) > 0}
 
@@ -284,4 +284,4 @@ def test_a_line_without_an_end_is_refused(tmp_path, monkeypatch):
 def test_too_many_rows_are_refused(monkeypatch):
     monkeypatch.setattr(bulk, "MOST_ROWS", 2)
     with pytest.raises(InvalidFileError, match="more than 2 rows"):
-        parse_osu(OSU_V3)
+        read_osu(OSU_V3)

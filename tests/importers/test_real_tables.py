@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from tests.paths import DATA
 from whatif.errors import InvalidFileError, UsageError
 from whatif.importers.run_files import read_runs
-from whatif.importers.runs_csv import parse_runs_csv, read_run_sheet, read_runs_csv
+from whatif.importers.runs_csv import read_run_sheet, read_runs_csv
 
 NAN = float("nan")
 
@@ -26,14 +26,14 @@ def warnings(table):
 
 @pytest.mark.parametrize("cell", ["n/a", "N/A", "-", "--", "null", "None", "?", "NaN", "#N/A", "", "nil"])
 def test_a_missing_cell_is_missing_without_a_word(cell):
-    table = parse_runs_csv(f"nodes,time [s]\n1,8\n2,{cell}\n4,2\n")
+    table = read_runs_csv(f"nodes,time [s]\n1,8\n2,{cell}\n4,2\n")
     assert_array_equal(table.columns["time"].values, [8, NAN, 2])
     assert warnings(table) == ""
 
 
 @pytest.mark.parametrize("cell", ["TIMEOUT", "failed", "OUT_OF_MEMORY", "node fail", "x"])
 def test_a_word_for_a_number_is_a_failed_run_that_is_counted(cell):
-    table = parse_runs_csv(f"nodes,time [s]\n1,8\n2,{cell}\n4,2\n8,{cell}\n", "f.csv")
+    table = read_runs_csv(f"nodes,time [s]\n1,8\n2,{cell}\n4,2\n8,{cell}\n", "f.csv")
     assert_array_equal(table.columns["time"].values, [8, NAN, 2, NAN])
     assert warnings(table) == f"f.csv: `time [s]`: 2 rows have `{cell}` for a number, taken as missing"
 
@@ -41,17 +41,17 @@ def test_a_word_for_a_number_is_a_failed_run_that_is_counted(cell):
 @pytest.mark.parametrize("cell", ["1O0", "12s", "1.2.3", "=A1", "1,5"])
 def test_a_mistyped_number_leaves_its_column_as_texts_and_is_never_a_missing_value(cell):
     text = f'nodes,time [s]\n1,8\n2,"{cell}"\n4,2\n'
-    table = parse_runs_csv(text, "f.csv")
+    table = read_runs_csv(text, "f.csv")
     assert table.columns["time"].dimension is None
     assert f"f.csv:3: `time [s]` is read as texts: `{cell}`" in warnings(table)
     with pytest.raises(InvalidFileError, match=r"f.csv:3:1: time \[s\]: "):
-        parse_runs_csv(text, "f.csv", columns={"time": "time"})
+        read_runs_csv(text, "f.csv", columns={"time": "time"})
 
 
 def test_rows_that_a_filter_excludes_may_hold_anything():
     text = "n,status,time [s]\n1,ok,10\n2,bad,3x\n3,bad,17:x\n"
-    assert values(parse_runs_csv(text, where={"status": "ok"}), "time") == [10.0]
-    assert warnings(parse_runs_csv(text, where={"status": "ok"})) == ""
+    assert values(read_runs_csv(text, where={"status": "ok"}), "time") == [10.0]
+    assert warnings(read_runs_csv(text, where={"status": "ok"})) == ""
 
 
 def test_columns_that_a_formula_does_not_read_may_hold_anything(whatif_main, tmp_path):
@@ -74,7 +74,7 @@ def test_columns_that_a_formula_does_not_read_may_hold_anything(whatif_main, tmp
     ],
 )
 def test_decimal_commas_are_read_where_commas_do_not_separate_columns(text, expected):
-    table = parse_runs_csv(text, "f")
+    table = read_runs_csv(text, "f")
     assert_array_equal(table.columns["t"].values, expected)
     assert warnings(table) == "f: commas are taken as decimal ones"
 
@@ -84,7 +84,7 @@ def test_decimal_commas_are_read_where_commas_do_not_separate_columns(text, expe
 )
 def test_commas_that_may_mean_two_things_are_refused_with_a_remedy(text):
     with pytest.raises(InvalidFileError, match=r"write (it|plain numbers) with a decimal point"):
-        parse_runs_csv(text, "f", columns={"t": "t"})
+        read_runs_csv(text, "f", columns={"t": "t"})
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_commas_that_may_mean_two_things_are_refused_with_a_remedy(text):
     ],
 )
 def test_durations_are_seconds(heading, cells, seconds):
-    column = parse_runs_csv(f"n,{heading}\n1,{cells[0]}\n2,{cells[1]}\n").columns["Elapsed"]
+    column = read_runs_csv(f"n,{heading}\n1,{cells[0]}\n2,{cells[1]}\n").columns["Elapsed"]
     assert column.unit == "s"
     assert_array_equal(column.values, seconds)
 
@@ -110,9 +110,9 @@ def test_a_duration_of_two_parts_needs_something_that_tells_minutes_from_hours()
     text = "n,Elapsed\n1,20:03\n2,10:02\n"
     message = r"`20:03` is minutes and seconds, or hours and minutes: write `Elapsed \[mm:ss\]` or `Elapsed \[hh:mm\]`"
     with pytest.raises(InvalidFileError, match=message):
-        parse_runs_csv(text, columns={"time": "Elapsed"})
-    assert values(parse_runs_csv(text, columns={"time": "Elapsed [mm:ss]"}), "time") == [1203, 602]
-    assert values(parse_runs_csv(text, columns={"time": "Elapsed [hh:mm]"}), "time") == [72180, 36120]
+        read_runs_csv(text, columns={"time": "Elapsed"})
+    assert values(read_runs_csv(text, columns={"time": "Elapsed [mm:ss]"}), "time") == [1203, 602]
+    assert values(read_runs_csv(text, columns={"time": "Elapsed [hh:mm]"}), "time") == [72180, 36120]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_duration_of_two_parts_needs_something_that_tells_minutes_from_hours()
     ],
 )
 def test_tables_of_job_accounting_and_between_blanks_are_read(text):
-    table = parse_runs_csv(text)
+    table = read_runs_csv(text)
     assert (values(table, "nodes"), values(table, "time")) == ([1.0, 2.0], [12.0, 7.0])
 
 
@@ -146,7 +146,7 @@ def test_tables_of_job_accounting_and_between_blanks_are_read(text):
 )
 def test_a_comment_begins_a_line_or_follows_a_complete_row(text, notes, times, short, monkeypatch):
     monkeypatch.setattr("whatif.importers.sheets._FEW_CHARACTERS", short)
-    table = parse_runs_csv(text)
+    table = read_runs_csv(text)
     assert_array_equal(table.columns["time"].values, times)
     assert notes is None or values(table, "note") == notes
     assert warnings(table) == ""
@@ -154,7 +154,7 @@ def test_a_comment_begins_a_line_or_follows_a_complete_row(text, notes, times, s
 
 def test_errors_in_tables_between_blanks_name_their_line_and_a_remedy():
     with pytest.raises(InvalidFileError, match=r"f:4:1: 1 cells where the heading has 2: a missing cell .* written NA"):
-        parse_runs_csv("nodes time [s]\n-- --\n1 12\n2\n4 3\n", "f")
+        read_runs_csv("nodes time [s]\n-- --\n1 12\n2\n4 3\n", "f")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
@@ -176,7 +176,7 @@ def test_line_ends_of_a_carriage_return_alone_are_read(tmp_path, encoding, size,
     monkeypatch.setattr("whatif.importers.text.chunks.__defaults__", (size,))
     text = "nodes,time [s]\r1,64.5\r2,30.2\r"
     (tmp_path / "m.csv").write_bytes(text.encode(encoding))
-    for table in (read_runs([tmp_path / "m.csv"]), parse_runs_csv(text, "m.csv")):
+    for table in (read_runs([tmp_path / "m.csv"]), read_runs_csv(text, "m.csv")):
         assert values(table, "nodes") == [1.0, 2.0]
         assert values(table, "time") == [64.5, 30.2]
 
@@ -208,7 +208,7 @@ def test_a_real_output_of_hpcc_is_refused_at_once():
 
 
 def test_one_column_of_numbers_is_a_table():
-    assert values(parse_runs_csv("Wall time [s]\n1\nNA\n3\n"), "Wall_time")[::2] == [1.0, 3.0]
+    assert values(read_runs_csv("Wall time [s]\n1\nNA\n3\n"), "Wall_time")[::2] == [1.0, 3.0]
 
 
 def test_measured_runs_of_a_scenario_are_read_alike(tmp_path):
@@ -235,4 +235,4 @@ def test_many_rows_are_read_as_few(tmp_path, monkeypatch):
 
 def test_an_unknown_column_of_a_filter_is_still_refused():
     with pytest.raises(UsageError, match="no column `state`"):
-        parse_runs_csv("n,t\n1,2\n", where={"state": "ok"})
+        read_runs_csv("n,t\n1,2\n", where={"state": "ok"})

@@ -14,13 +14,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.paths import DATA as TEST_DATA
 from whatif.errors import InvalidFileError, UsageError, WhatifError
-from whatif.importers.caliper import parse_caliper, read_caliper
-from whatif.importers.caliper_json import parse_caliper_json
-from whatif.importers.extrap import parse_extrap, read_extrap
+from whatif.importers.caliper import read_caliper
+from whatif.importers.caliper_json import caliper_document
+from whatif.importers.extrap import read_extrap
 from whatif.importers.mapping import parse_mapping
-from whatif.importers.nvidia_smi import parse_nvidia_smi
+from whatif.importers.nvidia_smi import read_nvidia_smi
 from whatif.importers.run_files import read_runs
-from whatif.importers.runs_csv import parse_runs_csv, read_run_sheet, read_runs_csv
+from whatif.importers.runs_csv import read_run_sheet, read_runs_csv
 from whatif.units import ONE, SECOND, WATT
 
 DATA = TEST_DATA / "runs"
@@ -83,7 +83,7 @@ def written(tmp_path, name, text):
 
 
 def test_headings_become_names_and_their_units_base_units():
-    table = parse_runs_csv(SMALL)
+    table = read_runs_csv(SMALL)
     time = table.columns["Wall_time"]
     assert (time.dimension, time.written, time.values.dtype) == (SECOND, "ms", np.float64)
     assert_array_equal(time.values, [0.02, NAN])
@@ -106,39 +106,39 @@ def test_headings_become_names_and_their_units_base_units():
     ],
 )
 def test_any_heading_is_a_name_that_a_formula_can_use(heading, name, value, unit):
-    column = parse_runs_csv(f"n,{heading}\n1,4\n").columns[name]
+    column = read_runs_csv(f"n,{heading}\n1,4\n").columns[name]
     assert (column.values.tolist(), column.unit) == ([value], unit)
 
 
 def test_a_column_is_one_of_numbers_where_most_of_its_cells_are():
-    assert values(parse_runs_csv("n,t\n1,x\n2,y\n3,4\n4,5\n"), "t") == ["x", "y", "4", "5"]
-    assert_array_equal(parse_runs_csv("n,t\n1,NA\n").columns["t"].values, [NAN])
+    assert values(read_runs_csv("n,t\n1,x\n2,y\n3,4\n4,5\n"), "t") == ["x", "y", "4", "5"]
+    assert_array_equal(read_runs_csv("n,t\n1,NA\n").columns["t"].values, [NAN])
 
 
 def test_separators_at_the_end_of_lines_are_no_column():
-    assert list(parse_runs_csv("n,t,\n1,2,\n").columns) == ["n", "t"]
+    assert list(read_runs_csv("n,t,\n1,2,\n").columns) == ["n", "t"]
 
 
 def test_a_mapping_names_the_columns_that_are_kept():
-    table = parse_runs_csv(SMALL, columns=parse_mapping("time=Wall time,p=ranks"))
+    table = read_runs_csv(SMALL, columns=parse_mapping("time=Wall time,p=ranks"))
     assert list(table.columns) == ["time", "p"]
     assert_array_equal(table.columns["time"].values, [0.02, NAN])
 
 
 def test_a_mapping_gives_the_unit_that_a_heading_lacks():
-    column = parse_runs_csv("n,t\n1,2\n", columns={"time": "t [us]"}).columns["time"]
+    column = read_runs_csv("n,t\n1,2\n", columns={"time": "t [us]"}).columns["time"]
     assert (column.values.tolist(), column.written) == ([2e-6], "us")
 
 
 def test_repetitions_in_several_columns_are_rows_of_their_own():
-    table = parse_runs_csv("x,run 1,run 2\n1,2,3\n2,5,\n", columns=parse_mapping("x=x,time=run 1|run 2 [ms]"))
+    table = read_runs_csv("x,run 1,run 2\n1,2,3\n2,5,\n", columns=parse_mapping("x=x,time=run 1|run 2 [ms]"))
     assert values(table, "x") == [1.0, 1.0, 2.0, 2.0]
     assert_array_equal(table.columns["time"].values, [0.002, 0.003, 0.005, NAN])
     assert values(table, "repetition") == [1.0, 2.0, 1.0, 2.0]
 
 
 def test_long_form_has_a_column_a_metric_and_keeps_repetitions():
-    table = parse_runs_csv(LONG, long=("metric", "value"))
+    table = read_runs_csv(LONG, long=("metric", "value"))
     assert (values(table, "n"), values(table, "repetition")) == ([1.0, 1.0, 2.0], [1.0, 2.0, 1.0])
     assert_allclose(table.columns["time"].values, [0.003, 0.004, 0.009], rtol=1e-15)
     assert_array_equal(table.columns["power"].values, [100.0, NAN, NAN])
@@ -147,25 +147,25 @@ def test_long_form_has_a_column_a_metric_and_keeps_repetitions():
 
 def test_a_long_file_may_number_its_own_repetitions():
     rows = "1,1,time,1\n2,1,time,2\n1,2,time,3\n2,2,time,4\n2,2,time,5\n"
-    table = parse_runs_csv(f"repetition,nodes,metric,value\n{rows}", long=("metric", "value"))
+    table = read_runs_csv(f"repetition,nodes,metric,value\n{rows}", long=("metric", "value"))
     assert values(table, "time") == [1.0, 2.0, 3.0, 4.0, 5.0]
     assert values(table, "repetition") == [1.0, 2.0, 1.0, 2.0, 2.0]
 
 
 def test_a_mapping_names_metrics_of_the_long_form():
-    table = parse_runs_csv(LONG, long=("metric", "value"), columns={"n": "n", "t": "time"})
+    table = read_runs_csv(LONG, long=("metric", "value"), columns={"n": "n", "t": "time"})
     assert list(table.columns) == ["n", "t", "repetition"]
 
 
 def test_a_column_of_row_numbers_in_long_form_is_a_warning():
     text = "id,metric,value\n1,time,3\n2,power,100\n"
-    assert "no run has two metrics" in parse_runs_csv(text, long=("metric", "value")).notes["warnings"]
-    table = parse_runs_csv(text, long=("metric", "value"), columns={"time": "time", "power": "power"})
+    assert "no run has two metrics" in read_runs_csv(text, long=("metric", "value")).notes["warnings"]
+    table = read_runs_csv(text, long=("metric", "value"), columns={"time": "time", "power": "power"})
     assert (values(table, "time"), values(table, "power")) == ([3.0], [100.0])
 
 
 def test_rows_are_chosen_by_the_values_of_a_column():
-    assert values(parse_runs_csv(SMALL, where={"gpu": "K80"}), "ranks") == [2.0]
+    assert values(read_runs_csv(SMALL, where={"gpu": "K80"}), "ranks") == [2.0]
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_rows_are_chosen_by_the_values_of_a_column():
 )
 def test_errors_name_the_line_and_column_of_a_wrong_cell(text, message):
     with pytest.raises(InvalidFileError, match=message):
-        parse_runs_csv(text, "f.csv", columns={"n": "n", "t": "t"})
+        read_runs_csv(text, "f.csv", columns={"n": "n", "t": "t"})
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_errors_name_the_line_and_column_of_a_wrong_cell(text, message):
 )
 def test_headings_that_do_not_fit_are_refused_with_a_hint(text, options, message):
     with pytest.raises(UsageError, match=message):
-        parse_runs_csv(text, "f.csv", **options)
+        read_runs_csv(text, "f.csv", **options)
 
 
 @pytest.mark.parametrize(
@@ -229,14 +229,14 @@ def test_headings_that_do_not_fit_are_refused_with_a_hint(text, options, message
 )
 def test_every_mapping_that_a_message_offers_is_read(text, columns):
     with pytest.raises(UsageError) as refused:
-        parse_runs_csv(text, columns=columns)
+        read_runs_csv(text, columns=columns)
     offers = re.findall("--columns '(.*?)'", str(refused.value))
     assert offers
-    assert all(len(parse_runs_csv(text, columns=parse_mapping(offer))) for offer in offers)
+    assert all(len(read_runs_csv(text, columns=parse_mapping(offer))) for offer in offers)
 
 
 def test_a_mapping_to_a_pure_number_overrides_an_unknown_unit():
-    assert values(parse_runs_csv("n,price (apples)\n1,2\n", columns={"price": "price [1]"}), "price") == [2.0]
+    assert values(read_runs_csv("n,price (apples)\n1,2\n", columns={"price": "price [1]"}), "price") == [2.0]
 
 
 def test_files_in_other_units_are_one_table_in_the_unit_of_the_first(tmp_path):
@@ -338,11 +338,11 @@ def test_every_file_of_extra_p_is_read():
 )
 def test_malformed_files_of_extra_p_are_refused(text, message):
     with pytest.raises(InvalidFileError, match=message):
-        parse_extrap(text, "f")
+        read_extrap(text, "f")
 
 
 def test_points_without_data_are_a_warning():
-    table = parse_extrap("PARAMETER x\nPOINTS (1) (2)\nREGION a\nDATA 1 2\n", "f")
+    table = read_extrap("PARAMETER x\nPOINTS (1) (2)\nREGION a\nDATA 1 2\n", "f")
     assert (len(table), table.notes["warnings"]) == (2, "f:4: a value has DATA for 1 of 2 points")
 
 
@@ -375,7 +375,7 @@ def test_short_run_attributes_of_caliper_are_columns():
 def test_commas_and_equal_signs_in_a_profile_of_caliper_are_read():
     head = "__rec=node,id=30,attr=10,data=268,parent=3\n__rec=node,id=31,attr=8,data=function,parent=30\n"
     names = "__rec=node,id=32,attr=31,data=f(a\\,b\\=1)\n__rec=node,id=40,attr=8,data=n,parent=5\n"
-    table = parse_caliper(head + names + "__rec=ctx,ref=32,attr=40,data=2\n")
+    table = read_caliper(head + names + "__rec=ctx,ref=32,attr=40,data=2\n")
     assert (values(table, "region"), values(table, "n")) == (["f(a,b=1)"], [2.0])
 
 
@@ -392,7 +392,7 @@ def test_commas_and_equal_signs_in_a_profile_of_caliper_are_read():
 )
 def test_malformed_profiles_of_caliper_are_refused(text, message):
     with pytest.raises(InvalidFileError, match=message):
-        parse_caliper(text, "f")
+        read_caliper(text, "f")
 
 
 @pytest.mark.parametrize("lost", [1, 30, 6000])
@@ -406,8 +406,12 @@ def test_a_profile_of_caliper_that_was_cut_off_is_a_warning(tmp_path, lost):
     assert "warnings" not in read_runs([written(tmp_path, "whole.cali", text)]).notes
 
 
+def caliper_json(text, file="<text>"):
+    return caliper_document(json.loads(text), file)
+
+
 def test_json_split_of_caliper_has_paths_units_and_run_attributes():
-    table = parse_caliper_json(json.dumps(SPLIT))
+    table = caliper_json(json.dumps(SPLIT))
     assert values(table, "region") == ["", "main", "main/loop"]
     assert (values(table, "Time_exc"), table.columns["Time_exc"].dimension) == ([0.25, 1.5, 1.25], SECOND)
     assert (values(table, "jobsize"), values(table, "cluster")) == ([27.0] * 3, ["opal"] * 3)
@@ -415,13 +419,13 @@ def test_json_split_of_caliper_has_paths_units_and_run_attributes():
 
 
 def test_plain_json_of_caliper_is_a_list_of_runs():
-    table = parse_caliper_json('[{"time":0.1},{"path":"main","time":0.2},{"path":"main/x","time":null}]')
+    table = caliper_json('[{"time":0.1},{"path":"main","time":0.2},{"path":"main/x","time":null}]')
     assert values(table, "region") == ["", "main", "main/x"]
     assert_array_equal(table.columns["time"].values, [0.1, 0.2, NAN])
 
 
 def test_a_thicket_has_the_metadata_of_each_profile():
-    table = parse_caliper_json(json.dumps(THICKET))
+    table = caliper_json(json.dumps(THICKET))
     assert (values(table, "region"), values(table, "jobsize")) == (["main/loop", "main"], [27.0, 64.0])
     assert values(table, "compilerversion") == ["8.1.0", "1910.2"]
     assert values(table, "profile") == ["-9218294338049403620", "8974478453301104361"]
@@ -438,15 +442,15 @@ def test_json_lines_of_one_line_are_one_run(tmp_path):
 
 
 def test_a_key_may_end_with_a_unit_that_is_known():
-    table = parse_caliper_json('[{"time [ms]":1,"price [apples]":2}]')
+    table = caliper_json('[{"time [ms]":1,"price [apples]":2}]')
     assert (values(table, "time"), table.columns["time"].written) == ([0.001], "ms")
     assert values(table, "price_apples") == [2.0]
-    table = parse_caliper_json('{"records":[{"time [ms]":1}],"attributes":{"time [ms]":{"attribute.unit":"sec"}}}')
+    table = caliper_json('{"records":[{"time [ms]":1}],"attributes":{"time [ms]":{"attribute.unit":"sec"}}}')
     assert values(table, "time_ms") == [1.0]
 
 
 def test_a_unit_that_is_not_known_belongs_to_the_name_of_a_metric():
-    assert values(parse_extrap("PARAMETER x\nPOINTS (1)\nMETRIC price (apples)\nDATA 2\n"), "price_apples") == [2.0]
+    assert values(read_extrap("PARAMETER x\nPOINTS (1)\nMETRIC price (apples)\nDATA 2\n"), "price_apples") == [2.0]
 
 
 @pytest.mark.parametrize(
@@ -454,20 +458,20 @@ def test_a_unit_that_is_not_known_belongs_to_the_name_of_a_metric():
     [("true", "f: `t` is read as texts: `true` is not a number"), ('"a"', '`"a"` is not'), ("1e999", "infinite")],
 )
 def test_texts_among_numbers_are_a_warning(cell, message):
-    assert message in parse_caliper_json(f'[{{"t":1}},{{"t":{cell}}},{{"t":null}}]', "f").notes["warnings"]
+    assert message in caliper_json(f'[{{"t":1}},{{"t":{cell}}},{{"t":null}}]', "f").notes["warnings"]
 
 
 def test_two_keys_of_one_name_are_refused():
     with pytest.raises(UsageError, match=r"`a b` and `a\.b` are both `a_b`: rename one in the file"):
-        parse_caliper_json('[{"a b":1,"a.b":2}]')
+        caliper_json('[{"a b":1,"a.b":2}]')
 
 
 def test_columns_of_texts_cause_no_warning():
-    assert "warnings" not in parse_caliper_json('[{"on":true,"v":"1.0"},{"on":false,"v":"1.0.1"}]').notes
+    assert "warnings" not in caliper_json('[{"on":true,"v":"1.0"},{"on":false,"v":"1.0.1"}]').notes
 
 
 def test_infinite_numbers_of_a_sheet_are_a_warning():
-    table = parse_runs_csv("n,t [s]\n1,inf\n2,3\n")
+    table = read_runs_csv("n,t [s]\n1,inf\n2,3\n")
     assert "`t [s]` holds infinite numbers, which are taken as missing" in table.notes["warnings"]
     assert_array_equal(table.columns["t"].values, [np.nan, 3])
 
@@ -512,7 +516,7 @@ def test_a_file_of_nothing_that_is_known_is_refused(tmp_path, content):
 
 
 def test_a_log_of_nvidia_smi_has_power_in_watt_and_seconds_since_its_start():
-    table = parse_nvidia_smi(QUERY)
+    table = read_nvidia_smi(QUERY)
     assert_allclose(table.columns["timestamp"].values, [0.0, 1.25])
     assert_array_equal(table.columns["power_draw"].values, [68.5, NAN])
     assert_array_equal(table.columns["utilization_gpu"].values, [0.45, NAN])
@@ -523,15 +527,15 @@ def test_a_log_of_nvidia_smi_has_power_in_watt_and_seconds_since_its_start():
 
 def test_a_log_without_units_in_its_cells_has_the_same_values():
     plain = QUERY.replace(" W,", ",").replace(" %,", ",").replace(" MHz\n", "\n")
-    assert list(parse_nvidia_smi(plain).rows()) == list(parse_nvidia_smi(QUERY).rows())
+    assert list(read_nvidia_smi(plain).rows()) == list(read_nvidia_smi(QUERY).rows())
 
 
 def test_a_log_that_was_started_twice_is_one_log():
-    assert len(parse_nvidia_smi(QUERY + QUERY)) == 4
+    assert len(read_nvidia_smi(QUERY + QUERY)) == 4
 
 
 def test_a_monitor_of_nvidia_smi_counts_its_seconds_over_midnight():
-    table = parse_nvidia_smi(MONITOR)
+    table = read_nvidia_smi(MONITOR)
     assert (values(table, "timestamp"), values(table, "pwr")) == ([0.0, 2.0], [43.0, 44.0])
     assert_array_equal(table.columns["sm"].values, [NAN, 0.07])
 
@@ -564,8 +568,8 @@ def test_logs_and_sheets_are_distinguished_by_their_headings(tmp_path, text, is_
 
 def test_errors_name_the_line_and_column_of_a_wrong_cell_of_a_log():
     with pytest.raises(InvalidFileError, match="f:3:1: timestamp: `yesterday` is not a time such as"):
-        parse_nvidia_smi(QUERY.replace("2026/03/01 12:00:01.350", "yesterday"), "f")
-    warnings = parse_nvidia_smi(QUERY.replace("68.50 W", "68.50 kW"), "f").notes["warnings"]
+        read_nvidia_smi(QUERY.replace("2026/03/01 12:00:01.350", "yesterday"), "f")
+    warnings = read_nvidia_smi(QUERY.replace("68.50 W", "68.50 kW"), "f").notes["warnings"]
     assert "f:2: `power.draw [W]` is read as texts: `68.50 kW` is not a number" in warnings
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.paths import DATA as TEST_DATA
 from whatif.errors import InvalidFileError
-from whatif.importers.simgrid import is_platform, parse_platform, parse_simgrid, read_platform, read_simgrid
+from whatif.importers.simgrid import is_platform, read_platform, read_simgrid
 
 DATA = TEST_DATA / "importers" / "network"
 PLATFORM = """\
@@ -53,12 +53,12 @@ def test_other_simgrid_operations_keep_their_name_and_duration():
 )
 def test_damaged_simgrid_rows_are_refused(text, message):
     with pytest.raises(InvalidFileError) as caught:
-        parse_simgrid(text, "f.csv")
+        read_simgrid(text, "f.csv")
     assert message in str(caught.value)
 
 
 def test_a_simgrid_file_that_ends_within_a_row_keeps_the_whole_ping_pongs():
-    table = parse_simgrid("MPI_Send,8,1.0,1e-6\nMPI_Recv,8,1.0,3e-6\nMPI_Send,8,2.0,1e-6\nMPI_Re", "f.csv")
+    table = read_simgrid("MPI_Send,8,1.0,1e-6\nMPI_Recv,8,1.0,3e-6\nMPI_Send,8,2.0,1e-6\nMPI_Re", "f.csv")
     assert values(table, "time") == [pytest.approx(2e-6)]
     assert "f.csv:4: a row that was cut off" in table.notes["warnings"]
     assert "1 sends or receives without the other half" in table.notes["warnings"]
@@ -76,7 +76,7 @@ def test_a_simgrid_platform_gives_its_piecewise_parameters():
     units = dict(
         zip(
             ("bandwidth", "latency"),
-            (parse_platform(PLATFORM).columns[name].values for name in ("bandwidth", "latency")),
+            (read_platform(PLATFORM).columns[name].values for name in ("bandwidth", "latency")),
             strict=True,
         )
     )
@@ -97,7 +97,7 @@ def test_a_simgrid_platform_gives_its_piecewise_parameters():
 )
 def test_damaged_platforms_are_refused(text, message):
     with pytest.raises(InvalidFileError) as caught:
-        parse_platform(text, "p.xml")
+        read_platform(text, "p.xml")
     assert message in str(caught.value)
 
 

@@ -20,10 +20,10 @@ from tests.jacobi2d_trace import write_jacobi2d
 from tests.paths import DATA as TEST_DATA
 from whatif.errors import InvalidFileError
 from whatif.importers.dumpi import read_dumpi
-from whatif.importers.goal import parse_goal, read_goal
+from whatif.importers.goal import read_goal
 from whatif.importers.otf2_archive import read_otf2
 from whatif.importers.otf2_events import contribution
-from whatif.importers.simgrid_actions import parse_actions, read_actions
+from whatif.importers.simgrid_actions import read_actions
 from whatif.importers.sqlite import head_of
 from whatif.importers.text import chunks
 from whatif.importers.trace_formats import is_trace, read_trace, trace_files
@@ -397,10 +397,12 @@ def test_an_index_file_names_what_is_missing(tmp_path):
     assert [shown(program) for program in trace.programs] == [[(S, 1, 5.0, 0)], [(R, 0, 0.0, 0)]]
 
 
-def test_a_wait_without_values_is_for_the_last_request_of_all():
+def test_a_wait_without_values_is_for_the_last_request_of_all(tmp_path):
     sends = "".join(f"0 isend 1 {tag} 5\n" for tag in (0, 1, 0))
     received = "".join(f"1 recv 0 {tag} 5\n" for tag in (0, 1, 0))
-    program = parse_actions(f"0 init\n{sends}0 wait\n0 wait\n0 wait\n1 init\n{received}").programs[0]
+    file = tmp_path / "t.txt"
+    file.write_text(f"0 init\n{sends}0 wait\n0 wait\n0 wait\n1 init\n{received}")
+    program = read_actions(file).programs[0]
     assert program.waits.tolist() == [
         1,
         3,
@@ -429,8 +431,10 @@ def test_a_wait_without_values_is_for_the_last_request_of_all():
         ("", "no action"),
     ],
 )
-def test_errors_in_actions_name_the_line(text, message):
-    assert message in refused(parse_actions, text)
+def test_errors_in_actions_name_the_line(tmp_path, text, message):
+    file = tmp_path / "t.txt"
+    file.write_text(text)
+    assert message in refused(read_actions, file)
 
 
 def test_a_last_action_that_was_cut_off_is_left_out_with_a_warning(tmp_path):
@@ -497,7 +501,7 @@ BINARY = [
 def test_text_and_binary_of_a_schedule_are_the_same_graphs(tmp_path):
     file = tmp_path / "both.bin"
     file.write_bytes(goal_binary(BINARY))
-    for trace in (parse_goal(BOTH), read_goal(file)):
+    for trace in (read_goal(BOTH), read_goal(file)):
         first, second = trace.programs
         assert shown(second) == [(R, ANY, 8.0, ANY)]
         rows = [(row[:4], sorted(row[4:])) for row in shown(first)]
@@ -556,7 +560,7 @@ def test_every_schedule_has_the_operations_of_its_text():
     ],
 )
 def test_errors_in_a_schedule_name_the_line(text, message):
-    assert message in refused(parse_goal, text)
+    assert message in refused(read_goal, text)
 
 
 def test_a_schedule_that_was_cut_off_keeps_its_last_rank_up_to_there(tmp_path):

@@ -22,9 +22,8 @@ from whatif.errors import UsageError, did_you_mean
 from whatif.importers.mapping import SheetLayout, filters_of, no_column, position_of, split_unit, symbol_of
 from whatif.importers.numbers import MOST_ROWS, is_number
 from whatif.importers.sheets import same_value
-from whatif.importers.text import CUT_OFF, read_as_it_ends, refuse
+from whatif.importers.text import CUT_OFF, read_as_it_ends, refuse, text_of
 from whatif.models.quantities import FloatArray
-from whatif.schema.toml import shown_path
 from whatif.table import Column, Table
 from whatif.units import BYTE, ONE, SECOND, Dimension, UnitError, parse_unit
 from whatif.vocabulary import MATRIX_TERMS
@@ -61,29 +60,25 @@ class _Row:
 
 
 def read_calibration(
-    path: Path, mapping: Mapping[str, str] | None = None, where: Mapping[str, str] | None = None
+    source: str | Path,
+    file: str = "<text>",
+    mapping: Mapping[str, str] | None = None,
+    where: Mapping[str, str] | None = None,
 ) -> Table:
-    """Rows of a file, with the note `kind`: `samples`, `coefficients` or `messages`.
+    """Rows of a file, or of its text, with the note `kind`: `samples`, `coefficients` or `messages`.
 
     `mapping` names the headings of columns that have others than `HEADINGS`, `where` keeps the rows in which columns
     of the file have given values. Raise `UsageError` for a mapping that does not fit and `InvalidFileError` for a file
     of no known kind, cells that are not numbers, times that are not above zero, and sizes below one.
     """
-    return _table(read_as_it_ends(path), shown_path(path), mapping or {}, where or {})
-
-
-def parse_calibration(text: str, file: str = "<text>", where: Mapping[str, str] | None = None) -> Table:
-    """Rows of a text; see `read_calibration`."""
-    return _table(text.replace("\r\n", "\n"), file, {}, where or {})
-
-
-def _table(text: str, file: str, mapping: Mapping[str, str], where: Mapping[str, str]) -> Table:
+    text, file = text_of(source, file, read_as_it_ends)
     sheet, rows, warnings = _rows(text, file)
-    positions = _positions(sheet, mapping)
+    positions = _positions(sheet, mapping or {})
     kind = _kind(positions, sheet, file)
-    chosen = _where(sheet, rows, where)
+    filters = filters_of(sheet, where or {})
+    chosen = [row for row in rows if all(same_value(row.cells[at].strip(), value) for at, value in filters.items())]
     if not chosen:
-        raise refuse(file, "no rows" + "".join(f" with {name}={value}" for name, value in where.items()))
+        raise refuse(file, "no rows" + "".join(f" with {name}={value}" for name, value in (where or {}).items()))
     columns = {name: _column(name, at, sheet, chosen, file) for name, at in positions.items()}
     _refuse_several_machines(columns, file)
     notes = {"file": file, "kind": kind, "warnings": "\n".join(warnings)}
@@ -136,11 +131,6 @@ def _kind(positions: Mapping[str, int], sheet: SheetLayout, file: str) -> str:
     wanted = "`time` with `m`, `n`, `k` or `size`; `constant` and `mnk`; or `test`, `message_size` and `time`"
     listed = ", ".join(f"`{name[:40]}`" for name in sheet.names[:12])
     raise refuse(file, f"no calibration: the columns are {listed}; needed are {wanted} (`--columns` names them)", 1)
-
-
-def _where(sheet: SheetLayout, rows: list[_Row], where: Mapping[str, str]) -> list[_Row]:
-    filters = filters_of(sheet, where)
-    return [row for row in rows if all(same_value(row.cells[at].strip(), value) for at, value in filters.items())]
 
 
 def _column(name: str, at: int, sheet: SheetLayout, rows: list[_Row], file: str) -> Column:

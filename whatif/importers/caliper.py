@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from whatif.importers.run_records import DEEPEST, REGION, records_table
-from whatif.importers.text import CUT_OFF, read_as_it_ends, refuse, whole_lines
-from whatif.schema.toml import shown_path
+from whatif.importers.text import CUT_OFF, read_as_it_ends, refuse, text_of, whole_lines
 from whatif.table import Table
 
 TOOL: Final = "Caliper"
@@ -145,13 +144,12 @@ class _Reader:
         return refuse(self.file, message, self.line)
 
 
-def read_caliper(path: Path) -> Table:
-    """Regions of a profile: run attributes, `region`, and the metrics with the units of the file."""
-    return parse_caliper(read_as_it_ends(path), shown_path(path))
+def read_caliper(source: str | Path, file: str = "<text>") -> Table:
+    """Regions of a profile, or of its text: run attributes, `region`, and the metrics with the units of the file.
 
-
-def parse_caliper(text: str, file: str = "<text>") -> Table:
-    """Regions of a text; see `read_caliper`. A cut-off text causes a warning, an invalid line an error."""
+    A cut-off text causes a warning, an invalid line an error.
+    """
+    text, file = text_of(source, file, read_as_it_ends)
     reader = _Reader(file)
     text, rest = whole_lines(text)
     for reader.line, line in enumerate(text.split("\n"), 1):

@@ -7,7 +7,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 from whatif.importers.caliper import TOOL
-from whatif.importers.json_text import parse_json, shaped
+from whatif.importers.json_text import shaped
 from whatif.importers.run_records import REGION, paths_of, records_table
 from whatif.importers.text import refuse
 from whatif.table import Table
@@ -58,16 +58,12 @@ class _Thicket(BaseModel):
     metadata: list[dict[str, Any]] = []
 
 
-def parse_caliper_json(text: str, file: str = "<text>") -> Table:
-    """Regions of profiles: run attributes, `region`, and the metrics with the units of the text.
-
-    Raise `InvalidFileError` for JSON of another shape.
-    """
-    return caliper_document(parse_json(text, file), file)
-
-
 def caliper_document(document: Any, file: str) -> Table:
-    """The runs of a JSON document of Caliper or Thicket, of a list of objects with plain values, or of one."""
+    """Regions of a JSON document of Caliper or Thicket, or runs of a list of objects with plain values, or of one.
+
+    Columns are the run attributes, `region`, and the metrics with the units of the document. Raise `InvalidFileError`
+    for another shape.
+    """
     if isinstance(document, list):
         document = {"records": document}
     if isinstance(document, dict) and "dataframe" in document:

@@ -14,8 +14,7 @@ from pydantic import BaseModel, BeforeValidator, Strict
 from whatif.importers.json_text import parse_json, shaped
 from whatif.importers.numbers import MOST_ROWS, is_number
 from whatif.importers.run_columns import REPETITION, run_table
-from whatif.importers.text import read_text, refuse
-from whatif.schema.toml import shown_path
+from whatif.importers.text import refuse, text_of
 from whatif.table import Table
 
 TOOL: Final = "Extra-P"
@@ -124,13 +123,12 @@ class _Runs:
             raise refuse(self.file, f"`{twice[:80]}` is the name of two columns")
 
 
-def read_extrap(path: Path) -> Table:
-    """The measurements of a file, one row a point, region and repetition: parameters, `region`, a column a metric."""
-    return parse_extrap(read_text(path), shown_path(path))
+def read_extrap(source: str | Path, file: str = "<text>") -> Table:
+    """Measurements of a file in any of the formats, or of its text: parameters, `region`, a column a metric.
 
-
-def parse_extrap(text: str, file: str = "<text>") -> Table:
-    """Measurements of a text in any of the formats; see `read_extrap`. Raise `InvalidFileError` with the place."""
+    A row is a point, region and repetition. Raise `InvalidFileError` with the place.
+    """
+    text, file = text_of(source, file)
     if TEXT.match(text):
         return _of_text(text, file).table()
     if (first := next((line for line in text.splitlines() if line.strip()), "")) and is_extrap_line(first):

@@ -32,8 +32,7 @@ from whatif.importers.operations import (
     refuse_missing_ranks,
     rows,
 )
-from whatif.importers.text import CUT_OFF, chunks, pieces, readable, refuse
-from whatif.schema.toml import shown_path
+from whatif.importers.text import CUT_OFF, pieces_of, readable, refuse
 from whatif.simulation.rank_programs import ANY, Kind, RankProgram, Trace
 from whatif.units import NANOSECOND
 
@@ -73,20 +72,18 @@ def is_goal(head: str) -> bool:
     return _HEAD.match(_COMMENT.sub(" ", head)) is not None
 
 
-def read_goal(path: Path) -> Trace:
-    """The schedule of a file, text or binary, as graphs; computations in ns become s.
+def read_goal(source: str | Path, file: str = "<text>") -> Trace:
+    """The schedule of a file, text or binary, or of a text, as graphs; computations in ns become s.
 
     Of a text that is cut off within its last rank the rest is kept, with a warning. Raise `InvalidFileError` for
     another format, a missing rank, a label that is defined twice or not at all, or a circle of dependencies.
     """
-    with readable(path), path.open("rb") as file:
-        is_binary = file.read(len(MAGIC)) == MAGIC
-    return read_goal_binary(path) if is_binary else _Text(shown_path(path)).trace(chunks(path))
-
-
-def parse_goal(text: str, file: str = "<text>") -> Trace:
-    """Schedule of a text; see `read_goal`."""
-    return _Text(file).trace(pieces(text))
+    if isinstance(source, Path):
+        with readable(source), source.open("rb") as opened:
+            if opened.read(len(MAGIC)) == MAGIC:
+                return read_goal_binary(source)
+    texts, file = pieces_of(source, file)
+    return _Text(file).trace(texts)
 
 
 def _ended_by_ranks(texts: Iterable[str]) -> Iterator[str]:

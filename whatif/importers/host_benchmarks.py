@@ -18,7 +18,7 @@ import numpy as np
 from whatif.importers.babelstream import parse_babelstream
 from whatif.importers.reading import reading
 from whatif.importers.rows import row_table
-from whatif.importers.runs_csv import parse_runs_csv
+from whatif.importers.runs_csv import read_runs_csv
 from whatif.importers.text import read_text, refuse
 from whatif.schema.toml import shown_path
 from whatif.table import Column, Table
@@ -107,7 +107,7 @@ def _csv(text: str, file: str) -> Table:
     known = "neither STREAM, likwid-bench, nor CSV with columns `cores` and `bandwidth [GB/s]`"
     if not _HEADING.search(text):
         raise refuse(file, known if text.strip() else "the file is empty")
-    table = parse_runs_csv(text, file)
+    table = read_runs_csv(text, file)
     for name in ("cores", "bandwidth"):
         if name not in table.columns:
             raise refuse(file, f"{known}: no column {name}")

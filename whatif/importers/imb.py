@@ -9,16 +9,14 @@ numbers of the file. Source: Intel MPI Benchmarks User Guide.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from whatif.importers.numbers import RowReader, Section, table_of
-from whatif.importers.text import chunks, pieces
+from whatif.importers.text import pieces_of
 from whatif.models.quantities import FloatArray
-from whatif.schema.toml import shown_path
 from whatif.table import Table
 from whatif.units import counted
 
@@ -59,7 +57,7 @@ _COLUMNS: Final = {
 }
 
 
-def parse_imb(text: str, file: str = "<text>") -> Table:
+def read_imb(source: str | Path, file: str = "<text>") -> Table:
     """IMB output as a table of measurements (see `whatif.importers.message_tables`).
 
     If t_min, t_max and t_avg are printed, `time` is the average; of IMB-NBC it is t_pure, without computation. A test
@@ -68,15 +66,7 @@ def parse_imb(text: str, file: str = "<text>") -> Table:
     in a row of its own), and that is multiplied by their number. Raise `InvalidFileError` for a row with other words
     than numbers, and for a text without results.
     """
-    return _table(pieces(text), file)
-
-
-def read_imb(path: Path) -> Table:
-    """Measurements of a file of any size; see `parse_imb`."""
-    return _table(chunks(path), shown_path(path))
-
-
-def _table(texts: Iterable[str], file: str) -> Table:
+    texts, file = pieces_of(source, file)
     rows = RowReader(file, _read_line).read(texts)
     _warn_of_defects(rows)
     test, groups, processes = (rows.constant("test", ""), *map(rows.constant, ("group_count", "process_count")))

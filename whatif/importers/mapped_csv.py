@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,20 +21,19 @@ from whatif.importers.mapping import (
 )
 from whatif.importers.numbers import valid_measurements
 from whatif.importers.sheets import SheetRows, opened, read_rows
-from whatif.importers.text import chunks, pieces, refuse
-from whatif.schema.toml import shown_path
+from whatif.importers.text import pieces_of, refuse
 from whatif.table import Table
 
 _PAIRS = re.compile(r"(?:(?:[nk]|num|number)[_ ]?(?:of[_ ])?)?pairs?(?:[_ ]?count)?", re.IGNORECASE)
 
 
-def parse_columns(
-    text: str,
+def read_columns(
+    source: str | Path,
     mapping: Mapping[str, str] | None = None,
     file: str = "<text>",
     where: Mapping[str, str] | None = None,
 ) -> Table:
-    """A table of measurements from a CSV or TSV text with one line of headings.
+    """A table of measurements from a CSV or TSV file with one line of headings, or from its text.
 
     `mapping` gives the heading of a column of measurements, with `[unit]` behind where the heading
     has none, or a value; without it, headings must be the names of the columns, `message_size [B]`. `message_size`
@@ -42,24 +41,16 @@ def parse_columns(
     Lines that start with `#` are comments. Raise `UsageError` for a mapping that does not fit the headings and
     `InvalidFileError` for cells that are no numbers (formulas, decimal commas, thousands separators), and ragged rows.
     """
-    return _table(pieces(text), mapping, file, where or {})
-
-
-def read_columns(path: Path, mapping: Mapping[str, str] | None = None, where: Mapping[str, str] | None = None) -> Table:
-    """Measurements of a file of any size; see `parse_columns`."""
-    return _table(chunks(path), mapping, shown_path(path), where or {})
-
-
-def _table(texts: Iterable[str], mapping: Mapping[str, str] | None, file: str, where: Mapping[str, str]) -> Table:
+    texts, file = pieces_of(source, file)
     sheet, rest, texts = opened(texts, file)
     sources = sources_of(sheet, own_names(sheet) if mapping is None else mapping, file)
     wanted = {source.position: name not in TEXTS for name, source in sources.items() if source.position >= 0}
-    part = read_rows(chain((rest,), texts), sheet, wanted, filters_of(sheet, where), file)
+    part = read_rows(chain((rest,), texts), sheet, wanted, filters_of(sheet, where or {}), file)
     part.refuse_wrong(wanted)
     if "pair_count" not in sources and (pairs := next(filter(_PAIRS.fullmatch, sheet.names), "")):
         message = "no pair_count was given, but a column looks like it"
         part.warnings.append(f"{file}: {message}: `pair_count={pairs}` uses it")
-    return _measured(part, sources, file, where)
+    return _measured(part, sources, file, where or {})
 
 
 def _measured(part: SheetRows, sources: Mapping[str, ColumnSource], file: str, where: Mapping[str, str]) -> Table:

@@ -115,7 +115,7 @@ def read_calibration_files(
 
 def _calibration(path: Path, names: Mapping[str, str] | None, rows: Mapping[str, str]) -> Table:
     with reading(path, "a calibration"):
-        return read_calibration(path, names, rows)
+        return read_calibration(path, mapping=names, where=rows)
 
 
 def column_names(columns: ColumnNames | None) -> dict[str, str] | None:

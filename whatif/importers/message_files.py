@@ -74,7 +74,7 @@ def read_network(path: Path, mapping: Mapping[str, str] | None = None, where: Ma
     if mapping is None and not _has_own_names(head):
         raise refuse(shown_path(path), _unknown(head))
     with reading(path, "CSV"):
-        return read_columns(path, mapping, where)
+        return read_columns(path, mapping, where=where)
 
 
 def read_networks(

@@ -18,8 +18,7 @@ import numpy as np
 
 from whatif.importers.numbers import MOST_ROWS, valid_measurements
 from whatif.importers.operations import MOST_RANKS
-from whatif.importers.text import read_text, refuse
-from whatif.schema.toml import shown_path
+from whatif.importers.text import refuse, text_of
 from whatif.table import Table
 from whatif.units import counted
 
@@ -48,13 +47,14 @@ class _Run:
     """Size, then time, algorithm and bus bandwidth and wrong values, out of place and in place, and the line."""
 
 
-def parse_nccl_tests(text: str, file: str = "<text>") -> Table:
+def read_nccl_tests(source: str | Path, file: str = "<text>") -> Table:
     """Collectives as measurements (see `whatif.importers.message_tables`), those in place with `_in_place` in the test.
 
     Times are the averages that the program prints; sizes are those of its first column. Where neither program nor ranks
     are stated, an all-reduce and its ranks follow from bus bandwidth / algorithm bandwidth = 2 (P - 1) / P, with a
-    warning. Raise `InvalidFileError` for a text without rows.
+    warning. Raise `InvalidFileError` for a text without rows, and a file larger than 64 MiB.
     """
+    text, file = text_of(source, file)
     warnings: list[str] = []
     runs = [_named(run, file, warnings) for run in _runs(text, file, warnings) if run.rows]
     if not runs:
@@ -68,11 +68,6 @@ def parse_nccl_tests(text: str, file: str = "<text>") -> Table:
     devices = "; ".join(dict.fromkeys(run.device for run in runs if run.device))
     lines = np.array([int(row[-1]) for run in runs for _ in range(2) for row in run.rows])
     return valid_measurements(columns, lines, {"tool": "nccl-tests", "file": file, "device": devices}, warnings)
-
-
-def read_nccl_tests(path: Path) -> Table:
-    """Measurements of a file of at most 64 MiB; see `parse_nccl_tests`."""
-    return parse_nccl_tests(read_text(path), shown_path(path))
 
 
 def _runs(text: str, file: str, warnings: list[str]) -> Iterator[_Run]:

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from whatif.importers.numbers import RowReader, Section, table_of
-from whatif.importers.text import chunks, pieces
-from whatif.schema.toml import shown_path
+from whatif.importers.text import pieces_of
 from whatif.table import Table
 
 _BANNER = re.compile(r"## Netgauge v(\S+).*")
@@ -28,21 +27,13 @@ _ONE_ONE: Final = (
 _LOGGP: Final = (("message_size", 1.0), _IGNORED, ("time", 0.5e-6), *[_IGNORED] * 8)
 
 
-def parse_netgauge(text: str, file: str = "<text>") -> Table:
+def read_netgauge(source: str | Path, file: str = "<text>") -> Table:
     """Netgauge output as ping-pong measurements (see `whatif.importers.message_tables`), times one way.
 
     Of one_one `time` is the average; of loggp it is PRTT(1,0,s) / 2, and the other parameters are not read. Raise
     `InvalidFileError` for a row with other words than numbers, and for a text without results.
     """
-    return _table(pieces(text), file)
-
-
-def read_netgauge(path: Path) -> Table:
-    """Measurements of a file of any size; see `parse_netgauge`."""
-    return _table(chunks(path), shown_path(path))
-
-
-def _table(texts: Iterable[str], file: str) -> Table:
+    texts, file = pieces_of(source, file)
     rows = RowReader(file, _read_line).read(_plain(texts))
     names = ("message_size", "time", "minimum_time", "maximum_time", "bandwidth")
     columns = {name: rows.column(name) for name in names}

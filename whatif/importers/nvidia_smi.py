@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 from whatif.importers.mapping import split_unit
 from whatif.importers.run_columns import has_known_unit
 from whatif.importers.runs_csv import sheet_runs
-from whatif.importers.text import chunks, pieces, refuse
-from whatif.schema.toml import shown_path
+from whatif.importers.text import pieces_of, refuse
 from whatif.table import Table
 from whatif.units import DAY
 
@@ -115,39 +115,23 @@ def is_nvidia_smi(head: str) -> bool:
 
 
 def read_nvidia_smi(
-    path: Path, columns: Mapping[str, str] | None = None, where: Mapping[str, str] | None = None
-) -> Table:
-    """Samples of a log, one row each: `timestamp` in seconds since the first row, `power_draw`, and other columns.
-
-    `columns` and `where` are those of `parse_runs_csv`, with the names of the log, `power.draw`.
-    """
-    return _table(chunks(path), shown_path(path), columns, where)
-
-
-def parse_nvidia_smi(
-    text: str,
+    source: str | Path,
     file: str = "<text>",
     columns: Mapping[str, str] | None = None,
     where: Mapping[str, str] | None = None,
 ) -> Table:
-    """Samples of a text; see `read_nvidia_smi`. Raise `InvalidFileError` with the place."""
-    return _table(pieces(text), file, columns, where)
+    """Samples of a log, one row each: `timestamp` in seconds since the first row, `power_draw`, and other columns.
 
-
-def _table(
-    texts: Iterable[str], file: str, columns: Mapping[str, str] | None, where: Mapping[str, str] | None
-) -> Table:
-    texts = iter(texts)
-    first = next(texts, "")
+    `columns` and `where` are those of `read_runs_csv`, with the names of the log, `power.draw`. Raise
+    `InvalidFileError` with the place.
+    """
+    texts, file = pieces_of(source, file)
+    rest = iter(texts)
+    first = next(rest, "")
     log = _Log(file, MONITOR.match(first) is not None)
-    table = sheet_runs(log.rewritten(_before(first, texts)), file, columns, where)
+    table = sheet_runs(log.rewritten(chain((first,), rest)), file, columns, where)
     date = {} if log.start is None or log.monitor else {"date": str(log.start)}
     return replace(table, notes={**table.notes, "tool": TOOL, **date})
-
-
-def _before(first: str, texts: Iterator[str]) -> Iterator[str]:
-    yield first
-    yield from texts
 
 
 def _heading(names: list[str]) -> str:

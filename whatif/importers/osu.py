@@ -12,7 +12,6 @@ OSU's MB is 10^6 B. Source: https://mvapich.cse.ohio-state.edu/benchmarks/.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -21,8 +20,7 @@ import numpy as np
 
 from whatif.importers.message_tables import UNKNOWN_PAIRS
 from whatif.importers.numbers import RowReader, Section, table_of
-from whatif.importers.text import chunks, pieces
-from whatif.schema.toml import shown_path
+from whatif.importers.text import pieces_of
 from whatif.table import Table
 from whatif.units import UnitError, parse_unit
 
@@ -56,7 +54,7 @@ _COLLECTIVES: Final = {
 }
 
 
-def parse_osu(text: str, file: str = "<text>") -> Table:
+def read_osu(source: str | Path, file: str = "<text>") -> Table:
     """OSU output as a table of measurements (see `whatif.importers.message_tables`).
 
     Bandwidth tests get a time for each message, message_size * pair_count / bandwidth; in a bidirectional test two
@@ -64,15 +62,7 @@ def parse_osu(text: str, file: str = "<text>") -> Table:
     text without results. Before version 7 the multi-latency test does not print its pairs: where no command line
     does, they are NaN, and the note `UNKNOWN_PAIRS` names the file.
     """
-    return _table(pieces(text), file)
-
-
-def read_osu(path: Path) -> Table:
-    """Measurements of a file of any size; see `parse_osu`."""
-    return _table(chunks(path), shown_path(path))
-
-
-def _table(texts: Iterable[str], file: str) -> Table:
+    texts, file = pieces_of(source, file)
     rows = RowReader(file, _read_line).read(texts)
     size, bandwidth, time = rows.column("message_size"), rows.column("bandwidth"), rows.column("time")
     pairs = rows.constant("pair_count")

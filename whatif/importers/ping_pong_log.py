@@ -19,8 +19,7 @@ from typing import Final
 import numpy as np
 
 from whatif.importers.numbers import number_of, valid_measurements
-from whatif.importers.text import CUT_OFF, read_as_it_ends, refuse, whole_lines
-from whatif.schema.toml import shown_path
+from whatif.importers.text import CUT_OFF, read_as_it_ends, refuse, text_of, whole_lines
 from whatif.table import Table
 
 INTEGER_SIZE: Final = 4
@@ -31,20 +30,16 @@ _SIZE = re.compile(r"(?:^|[/\\_-])(\d+)b(?:\.\w+)*$", re.IGNORECASE)
 _RANKS = re.compile(r"(master|partner):\s*([\d,\s]+)")
 
 
-def parse_ping_pong_log(text: str, file: str = "<text>") -> Table:
+def read_ping_pong_log(source: str | Path, file: str = "<text>") -> Table:
     """A log as ping-pong measurements (see `whatif.importers.message_tables`), one row for each run or cell.
 
     Raise `InvalidFileError` for a log of mpitest whose name does not end in a size (`4096b.out`), for a time that is
-    no number, and for a text without results.
+    no number, for a text without results, and for a file larger than 64 MiB.
     """
+    text, file = text_of(source, file, read_as_it_ends)
     if re.search(r"^Pingpong for", text, re.MULTILINE):
         return _nodecomm(text, file)
     return _mpitest(text, file)
-
-
-def read_ping_pong_log(path: Path) -> Table:
-    """Measurements of a file of at most 64 MiB; see `parse_ping_pong_log`."""
-    return parse_ping_pong_log(read_as_it_ends(path), shown_path(path))
 
 
 def _mpitest(text: str, file: str) -> Table:

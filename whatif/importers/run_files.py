@@ -37,7 +37,7 @@ def read_runs(
 
     Numbers are float64 in base units, NaN where a cell is missing; `written` is the unit of the first file. `columns`
     and `where` name columns by their headings or, in files that are no CSV, by the names they have here; `long` is for
-    CSV files (see `parse_runs_csv`). Raise `UsageError` for files whose columns differ.
+    CSV files (see `read_runs_csv`). Raise `UsageError` for files whose columns differ.
     """
     tables = []
     for path in paths:
@@ -65,8 +65,8 @@ def _read(
     if table is not None:
         return chosen(table, columns, where or {})
     if is_nvidia_smi(head):
-        return read_nvidia_smi(path, columns, where)
-    return read_runs_csv(path, columns, where, long)
+        return read_nvidia_smi(path, columns=columns, where=where)
+    return read_runs_csv(path, columns=columns, where=where, long=long)
 
 
 def is_run_profile(path: Path) -> bool:

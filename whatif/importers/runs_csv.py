@@ -26,7 +26,7 @@ from whatif.importers.mapping import (
 from whatif.importers.reading import reading
 from whatif.importers.run_columns import REPETITION, has_known_unit, run_table, unit_of
 from whatif.importers.sheets import SheetRows, opened, read_rows
-from whatif.importers.text import chunks, pieces, refuse
+from whatif.importers.text import chunks, pieces_of, refuse
 from whatif.schema.toml import shown_path
 from whatif.table import Table
 
@@ -40,14 +40,14 @@ Values = dict[str, NDArray[Any]]
 """Columns by heading."""
 
 
-def parse_runs_csv(
-    text: str,
+def read_runs_csv(
+    source: str | Path,
     file: str = "<text>",
     columns: Mapping[str, str] | None = None,
     where: Mapping[str, str] | None = None,
     long: tuple[str, str] | None = None,
 ) -> Table:
-    """A table of runs from a CSV or TSV text with one line of headings; units are part of them, as in `time [ms]`.
+    """A table of runs from a CSV or TSV file, or its text, with one line of headings and units in them, `time [ms]`.
 
     `columns` gives names to headings, `NAME: HEADING [unit]`, and keeps only those; `HEADING|HEADING` are columns of
     repetitions. `where` keeps the rows in which columns have given values. `long` names the column of metrics and
@@ -56,17 +56,7 @@ def parse_runs_csv(
     `InvalidFileError` for such a cell in a column that `columns` names, `UsageError` for missing headings and unknown
     units.
     """
-    return sheet_runs(pieces(text), file, columns, where, long)
-
-
-def read_runs_csv(
-    path: Path,
-    columns: Mapping[str, str] | None = None,
-    where: Mapping[str, str] | None = None,
-    long: tuple[str, str] | None = None,
-) -> Table:
-    """Runs of a file of any size; see `parse_runs_csv`."""
-    return sheet_runs(chunks(path), shown_path(path), columns, where or {}, long)
+    return sheet_runs(*pieces_of(source, file), columns, where, long)
 
 
 @dataclass(frozen=True)
@@ -84,11 +74,12 @@ class RunSheet:
 def read_run_sheet(path: Path) -> RunSheet:
     """All columns of a CSV file, with units left in the headings. Raise `InvalidFileError` for other files."""
     with reading(path, "CSV"):
-        return _run_sheet(chunks(path), shown_path(path))
+        return _run_sheet(path)
 
 
-def _run_sheet(texts: Iterator[str], file: str) -> RunSheet:
-    sheet, first, texts = opened(texts, file)
+def _run_sheet(path: Path) -> RunSheet:
+    file = shown_path(path)
+    sheet, first, texts = opened(chunks(path), file)
     sheet = _checked(sheet, file)
     wanted = _wanted(sheet, first, None, None, {}, file)
     rows = read_rows(chain((first,), texts), sheet, wanted, {}, file)
@@ -115,7 +106,7 @@ def sheet_runs(
     where: Mapping[str, str] | None = None,
     long: tuple[str, str] | None = None,
 ) -> Table:
-    """Runs of a text in pieces that end with a line; see `parse_runs_csv`."""
+    """Runs of a text in pieces that end with a line; see `read_runs_csv`."""
     where = where or {}
     sheet, first, texts = opened(texts, file)
     sheet = _with_forms(_checked(sheet, file), columns or {})

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from whatif.errors import InvalidFileError
 from whatif.importers.numbers import MOST_ROWS, is_number, number_of, valid_measurements
-from whatif.importers.text import CUT_OFF, chunks, pieces, read_text, refuse, whole_lines
-from whatif.schema.toml import shown_path
+from whatif.importers.text import CUT_OFF, chunks, pieces_of, read_text, refuse, text_of, whole_lines
 from whatif.table import Column, Table
 from whatif.units import BYTE, BYTE_PER_SECOND, ONE, SECOND, UnitError, parse_quantity
 
@@ -40,29 +39,13 @@ _CALLS: Final = ("smpi/wtime", "smpi/iprobe", "smpi/test")
 _LINKS: Final = {"lat": "latency", "bw": "bandwidth", "loopback_lat": "latency", "loopback_bw": "bandwidth"}
 
 
-def parse_simgrid(text: str, file: str = "<text>") -> Table:
+def read_simgrid(source: str | Path, file: str = "<text>") -> Table:
     """Calibration measurements (see `whatif.importers.message_tables`).
 
     A send with the receive of its answer is a `ping_pong`, one way: half the sum. Others keep the name of their
     operation (`recv`, `isend`, `iprobe`) and their duration. Raise `InvalidFileError` for rows of another form.
     """
-    return _table(pieces(text), file)
-
-
-def read_simgrid(path: Path) -> Table:
-    """Measurements of a file of any size; see `parse_simgrid`."""
-    return _table(chunks(path), shown_path(path))
-
-
-def is_platform(path: Path) -> bool:
-    """Whether a file starts as a platform of SimGrid (XML) does, to be read by `read_platform`; False for a folder."""
-    try:
-        return path.is_file() and _XML.match(next(chunks(path), "")) is not None
-    except InvalidFileError:
-        return False
-
-
-def _table(texts: Iterable[str], file: str) -> Table:
+    texts, file = pieces_of(source, file)
     frames: list[pd.DataFrame] = []
     operations: dict[str, int] = {}
     warnings: list[str] = []
@@ -82,6 +65,14 @@ def _table(texts: Iterable[str], file: str) -> Table:
     columns = [np.concatenate([frame[name].to_numpy() for frame in frames]) for name in (*_NAMES, "line")]
     names = [name.removeprefix("MPI_").lower() for name in operations]
     return _measured(names, columns, file, warnings)
+
+
+def is_platform(path: Path) -> bool:
+    """Whether a file starts as a platform of SimGrid (XML) does, to be read by `read_platform`; False for a folder."""
+    try:
+        return path.is_file() and _XML.match(next(chunks(path), "")) is not None
+    except InvalidFileError:
+        return False
 
 
 def _frame(text: str, operations: dict[str, int], file: str, line: int, warnings: list[str]) -> pd.DataFrame:
@@ -153,14 +144,15 @@ def _ping_pongs(
     return first
 
 
-def parse_platform(text: str, file: str = "<text>") -> Table:
-    """The network parameters of a SimGrid platform file (XML), one row for each piece.
+def read_platform(source: str | Path, file: str = "<text>") -> Table:
+    """The network parameters of a SimGrid platform file (XML) of at most 16 MiB, one row for each piece.
 
     Columns: `property` (`smpi/bw-factor`, or `CLUSTER/bw`), `message_size` (the least one of a piece, or a threshold),
     `factor` of bandwidth or latency, `time` and `time_per_byte` of smpi/os, or and ois (time = constant + size * per
     byte), `latency` and `bandwidth` of clusters. Bare numbers are bytes, seconds and B/s, as in SimGrid. Raise
     `InvalidFileError` for a text that is no such file; entities are refused, external files never read.
     """
+    text, file = text_of(source, file, lambda path: read_text(path, MOST_XML))
     rows = [row for element in _elements(text, file) for row in _parameters(element, file)]
     if not rows:
         raise refuse(file, 'no network parameters in this file (`<prop id="smpi/bw-factor" ..>`, `<cluster bw=..>`)')
@@ -174,11 +166,6 @@ def parse_platform(text: str, file: str = "<text>") -> Table:
         },
         {"tool": "SimGrid", "file": file},
     )
-
-
-def read_platform(path: Path) -> Table:
-    """Network parameters of a file of at most 16 MiB; see `parse_platform`."""
-    return parse_platform(read_text(path, MOST_XML), shown_path(path))
 
 
 _DIMENSIONS: Final = {

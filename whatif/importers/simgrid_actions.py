@@ -28,7 +28,7 @@ from whatif.importers.operations import (
     sequential_trace,
     valid_size,
 )
-from whatif.importers.text import CUT_OFF, chunks, pieces, refuse
+from whatif.importers.text import CUT_OFF, chunks, refuse
 from whatif.schema.toml import shown_path
 from whatif.simulation.rank_programs import ANY, Kind, Trace
 from whatif.units import counted
@@ -71,14 +71,6 @@ def read_actions(path: Path, flop_rate: float | None = None) -> Trace:
     return actions.trace(shown_path(path), flop_rate is None)
 
 
-def parse_actions(text: str, file: str = "<text>", flop_rate: float | None = None) -> Trace:
-    """Trace of the text of one file with all ranks; see `read_actions`."""
-    ranks = {int(rank) for rank in _RANK.findall(text)}
-    actions = _Actions(_checked_count(file, ranks), flop_rate or DEFAULT_FLOP_RATE)
-    actions.take(pieces(text), file)
-    return actions.trace(file, flop_rate is None)
-
-
 def index_files(path: Path, head: str) -> list[Path]:
     """The files that an index file lists, none for a text of another kind."""
     names = [line.strip() for line in head.splitlines() if line.strip() and not line.lstrip().startswith("#")]
@@ -112,15 +104,12 @@ def _starts_as_one(file: Path) -> bool:
 
 def _rank_count(files: Sequence[Path]) -> int:
     ranks: set[int] = set()
-    for file in files:
-        own = {int(rank) for piece in chunks(file) for rank in set(_RANK.findall(piece))}
+    for path in files:
+        own = {int(rank) for piece in chunks(path) for rank in set(_RANK.findall(piece))}
         if ranks & own:
-            raise refuse(shown_path(file), f"rank {min(ranks & own)} has actions in another file too: several traces?")
+            raise refuse(shown_path(path), f"rank {min(ranks & own)} has actions in another file too: several traces?")
         ranks |= own
-    return _checked_count(shown_path(files[0]), ranks)
-
-
-def _checked_count(file: str, ranks: set[int]) -> int:
+    file = shown_path(files[0])
     if not ranks:
         raise refuse(file, "no action `rank verb values ..` in it")
     refuse_missing_ranks(

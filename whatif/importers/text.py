@@ -6,7 +6,7 @@ import gzip
 import io
 import zlib
 from codecs import IncrementalDecoder, getincrementaldecoder
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -157,3 +157,13 @@ def pieces(text: str) -> tuple[str, ...]:
     """Text in the form of `chunks`: line ends are `\\n`, the last line has one."""
     unified = text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
     return (unified.removeprefix("\ufeff").removesuffix("\n") + "\n",) if text else ()
+
+
+def pieces_of(source: str | Path, file: str) -> tuple[Iterable[str], str]:
+    """The file at a path of any size, or a text, in pieces that end with a line; and its name in messages."""
+    return (chunks(source), shown_path(source)) if isinstance(source, Path) else (pieces(source), file)
+
+
+def text_of(source: str | Path, file: str, read: Callable[[Path], str] = read_text) -> tuple[str, str]:
+    """The file at a path as a whole, read by a function, or a text; and its name in messages."""
+    return (read(source), shown_path(source)) if isinstance(source, Path) else (source, file)
