@@ -10,9 +10,9 @@ import pytest
 from tests.paths import DATA
 from whatif.errors import InvalidFileError, UsageError
 from whatif.importers import gpu_benchmarks, trace_formats
-from whatif.importers.reading import reading
 from whatif.importers.run_files import read_runs
 from whatif.importers.sqlite import open_database
+from whatif.importers.text import reading
 from whatif.profiles.formats import read_profile
 
 SAXPY = DATA / "profiles" / "nsys" / "saxpy_a100.sqlite"

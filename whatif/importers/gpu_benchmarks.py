@@ -14,8 +14,7 @@ from whatif.importers.gpuroofperf import parse_gpu_rates, parse_kernel_profile
 from whatif.importers.mixbench import parse_mixbench
 from whatif.importers.nsight_compute import parse_nsight_compute
 from whatif.importers.nsight_kernels import kernel_metrics
-from whatif.importers.reading import reading
-from whatif.importers.text import read_text, refuse
+from whatif.importers.text import read_text, reading, refuse
 from whatif.schema.toml import shown_path
 from whatif.table import Table
 

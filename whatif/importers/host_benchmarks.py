@@ -16,10 +16,9 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.importers.babelstream import parse_babelstream
-from whatif.importers.reading import reading
 from whatif.importers.rows import row_table
 from whatif.importers.runs_csv import read_runs_csv
-from whatif.importers.text import read_text, refuse
+from whatif.importers.text import read_text, reading, refuse
 from whatif.schema.toml import shown_path
 from whatif.table import Column, Table
 from whatif.units import BYTE_PER_SECOND, ONE, Dimension, counted, format_quantity

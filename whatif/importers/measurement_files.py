@@ -13,10 +13,10 @@ from whatif.importers.gpu_benchmarks import read_gpu, read_kernels
 from whatif.importers.logs import read_logs
 from whatif.importers.mapping import parse_mapping
 from whatif.importers.message_files import read_networks
-from whatif.importers.reading import reading
 from whatif.importers.rows import files_in, joined, tables_of_folder
 from whatif.importers.run_files import chosen, read_runs
 from whatif.importers.simgrid import is_platform, read_platform
+from whatif.importers.text import reading
 from whatif.schema.toml import shown_path
 from whatif.table import Table
 

@@ -13,10 +13,9 @@ from whatif.errors import InvalidFileError, Problem, UsageError, listed
 from whatif.importers.mapped_csv import read_columns
 from whatif.importers.mapping import EXAMPLE
 from whatif.importers.numbers import MOST_ROWS
-from whatif.importers.reading import reading
 from whatif.importers.rows import joined, tables_of_folder
 from whatif.importers.simgrid import is_platform
-from whatif.importers.text import chunks, refuse
+from whatif.importers.text import chunks, reading, refuse
 from whatif.schema.toml import shown_path
 from whatif.table import Table
 

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from whatif.errors import did_you_mean
 from whatif.importers.json_text import parse_json, shaped
-from whatif.importers.reading import reading
-from whatif.importers.text import read_text, refuse
+from whatif.importers.text import read_text, reading, refuse
 from whatif.schema.toml import shown_path
 from whatif.schema.toml_text import file_text
 

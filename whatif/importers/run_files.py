@@ -14,12 +14,11 @@ from whatif.importers.json_text import parse_json
 from whatif.importers.mapping import SheetLayout, filters_in_words, filters_of
 from whatif.importers.numbers import MOST_ROWS
 from whatif.importers.nvidia_smi import is_nvidia_smi, read_nvidia_smi
-from whatif.importers.reading import reading
 from whatif.importers.rows import joined
 from whatif.importers.run_columns import run_table
 from whatif.importers.runs_csv import named_columns, read_runs_csv
 from whatif.importers.sheets import kept
-from whatif.importers.text import chunks, read_text, refuse
+from whatif.importers.text import chunks, read_text, reading, refuse
 from whatif.schema.toml import shown_path
 from whatif.table import Column, Table
 

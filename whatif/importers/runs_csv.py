@@ -23,10 +23,9 @@ from whatif.importers.mapping import (
     refuse_other_unit,
     split_unit,
 )
-from whatif.importers.reading import reading
 from whatif.importers.run_columns import REPETITION, has_known_unit, run_table, unit_of
 from whatif.importers.sheets import SheetRows, opened, read_rows
-from whatif.importers.text import chunks, pieces_of, refuse
+from whatif.importers.text import chunks, pieces_of, reading, refuse
 from whatif.schema.toml import shown_path
 from whatif.table import Table
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from whatif.errors import InvalidFileError, Problem
+from whatif.errors import InvalidFileError, Problem, WhatifError
 from whatif.schema.toml import shown_path
 
 CHUNK_SIZE: Final = 2**20
@@ -32,6 +32,8 @@ _OTHERS: Final = {
     b"BZh91AY&SY": "a file packed with bzip2: unpack it with `bunzip2`",
 }
 """Formats that are not read, by their first bytes, with what to do."""
+_MOST_WORDS: Final = 300
+"""Characters of the reason why a file cannot be read."""
 # A packed text shrinks to a tenth or a thirtieth; what unpacks to more of its size is made to fill a memory.
 _LARGEST_RATIO: Final = 300
 
@@ -56,6 +58,24 @@ def readable(path: Path) -> Iterator[None]:
         raise refuse(shown_path(path), f"the packed file is damaged or cut off: {error}") from None
     except OSError as error:
         raise refuse(shown_path(path), f"cannot be read: {error.strerror}") from None
+
+
+@contextmanager
+def reading(path: Path, form: str) -> Iterator[None]:
+    """Reading of a file in a format: what its reader did not foresee is an `InvalidFileError`, with its cause.
+
+    It stands where a format is chosen, so that a reader need not think of everything that a damaged file can hold.
+    """
+    try:
+        yield
+    except WhatifError:
+        raise
+    except MemoryError:
+        raise refuse(shown_path(path), f"cannot be read as {form}: it needs more memory than is available") from None
+    except Exception as problem:
+        why = f"{type(problem).__name__}: {problem}"[:_MOST_WORDS]
+        line = getattr(problem, "lineno", 0)
+        raise refuse(shown_path(path), f"cannot be read as {form}: {why}", line or 0) from problem
 
 
 def read_text(path: Path, limit: int = MOST_TEXT) -> str:

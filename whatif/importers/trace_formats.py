@@ -14,9 +14,8 @@ from whatif.importers.dumpi_binary import BINARY_START
 from whatif.importers.goal import is_goal, read_goal
 from whatif.importers.goal_binary import MAGIC
 from whatif.importers.otf2_archive import START, anchor_of, read_otf2
-from whatif.importers.reading import reading
 from whatif.importers.simgrid_actions import index_files, is_actions, read_actions
-from whatif.importers.text import UNPACKING_ERRORS, chunks, open_unpacked, readable, refuse
+from whatif.importers.text import UNPACKING_ERRORS, chunks, open_unpacked, readable, reading, refuse
 from whatif.schema.toml import shown_path
 from whatif.simulation.rank_programs import Trace
 

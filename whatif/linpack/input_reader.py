@@ -23,8 +23,7 @@ from typing import Final, TypeVar
 
 from whatif.errors import InvalidFileError, Problem
 from whatif.importers.numbers import is_number
-from whatif.importers.reading import reading
-from whatif.importers.text import read_text, refuse
+from whatif.importers.text import read_text, reading, refuse
 from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, Mapping, RowSwap
 from whatif.schema.toml import shown_path
 from whatif.units import counted

@@ -25,8 +25,7 @@ from typing import Any, Final
 
 from whatif.errors import UsageError
 from whatif.importers.numbers import is_number
-from whatif.importers.reading import reading
-from whatif.importers.text import read_text, refuse
+from whatif.importers.text import read_text, reading, refuse
 from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
 from whatif.linpack.simulation.configuration import Mapping as RankMapping
 from whatif.schema.toml import shown_path

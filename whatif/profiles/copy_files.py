@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from whatif.importers.measurement_files import Files, paths_in_folders
-from whatif.importers.reading import reading
 from whatif.importers.rows import joined
-from whatif.profiles.nvprof import is_database, read_copies, read_copy_summary
+from whatif.importers.sqlite import is_sqlite
+from whatif.importers.text import reading
+from whatif.profiles.nvprof import read_copies, read_copy_summary
 from whatif.table import Table
 
 
@@ -19,4 +20,4 @@ def read_transfer_files(files: Files) -> Table:
 
 def _read(path: Path) -> Table:
     with reading(path, "copies of nvprof"):
-        return read_copies(path) if is_database(path) else read_copy_summary(path)
+        return read_copies(path) if is_sqlite(path) else read_copy_summary(path)

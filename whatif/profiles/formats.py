@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from whatif.errors import InvalidFileError
-from whatif.importers.reading import reading
 from whatif.importers.sqlite import head_of, is_sqlite, open_database, other_format, refused
-from whatif.importers.text import refuse
+from whatif.importers.text import reading, refuse
 from whatif.profiles.kineto import is_kineto, read_head, read_kineto
 from whatif.profiles.nsight_systems import is_nsight_systems, nsight_systems_profile
 from whatif.profiles.nvprof import is_nvprof, nvprof_profile
