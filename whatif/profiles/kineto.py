@@ -18,6 +18,7 @@ import math
 import re
 from array import array
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -26,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.importers.sqlite import MOST_OPERATIONS
-from whatif.importers.text import UNPACKING_ERRORS, most_unpacked, open_unpacked, refuse
+from whatif.importers.text import UNPACKING_ERRORS, most_unpacked, open_unpacked, readable, refuse
 from whatif.profiles.profile_data import (
     COPY,
     FILL,
@@ -78,14 +79,9 @@ def is_kineto(head: str) -> bool:
 
 def read_head(path: Path) -> bytes:
     """The first bytes of a file, unpacked; empty for a packed file that is damaged."""
-    name = shown_path(path)
-    try:
-        with open_unpacked(path) as file:
-            return file.read(_HEAD)
-    except UNPACKING_ERRORS:
-        return b""
-    except OSError as error:
-        raise refuse(name, f"cannot be read: {error.strerror}") from None
+    with readable(path), suppress(*UNPACKING_ERRORS), open_unpacked(path) as file:
+        return file.read(_HEAD)
+    return b""
 
 
 def read_kineto(path: Path) -> Profile:
@@ -95,16 +91,14 @@ def read_kineto(path: Path) -> Profile:
     has no operations of a device.
     """
     file, found = shown_path(path), _Found()
-    try:
-        with open_unpacked(path) as stream:
-            for event in _Reader(stream, file, min(MOST_TEXT, most_unpacked(path))).events(found.properties):
-                found.add(event, file)
-    except UNPACKING_ERRORS as error:
-        raise refuse(
-            file, f"the packed file is damaged or cut off after {len(found.start):,} operations: {error}"
-        ) from None
-    except OSError as error:
-        raise refuse(file, f"cannot be read: {error.strerror}") from None
+    with readable(path):
+        try:
+            with open_unpacked(path) as stream:
+                for event in _Reader(stream, file, min(MOST_TEXT, most_unpacked(path))).events(found.properties):
+                    found.add(event, file)
+        except UNPACKING_ERRORS as error:
+            place = f"after {len(found.start):,} operations"
+            raise refuse(file, f"the packed file is damaged or cut off {place}: {error}") from None
     notes = {"tool": "Kineto", "version": str(found.properties.get("schemaVersion", ""))[:40]}
     parts = found.parts() if len(found.start) else []
     operations = operation_table(parts, file, notes, found.warnings(file))
