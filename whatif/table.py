@@ -110,6 +110,12 @@ class Table:
         return zip(*lists, strict=True)
 
 
+def noted(notes: Mapping[str, str], warnings: Iterable[str] = ()) -> dict[str, str]:
+    """Notes with warnings, a line each (`Table.warnings`); empty notes are left out."""
+    texts = {**notes, "warnings": "\n".join(warnings)}
+    return {name: text for name, text in texts.items() if text}
+
+
 def text_column(items: Iterable[str]) -> Column:
     """Column of texts."""
     return Column(np.array(list(items), dtype=object))

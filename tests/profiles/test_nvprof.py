@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 from tests.paths import DATA, SHARED
 from whatif.errors import InvalidFileError
-from whatif.profiles.nvprof import parse_copy_summary, read_copies, read_copy_summary
+from whatif.profiles.nvprof import read_copies, read_copy_summary
 from whatif.schema.toml import shown_path
 
 SWEEP = DATA / "ahead" / "memcpy_sweep.csv"
@@ -121,7 +121,7 @@ SUMMARY = "machine,direction,host_mem,copyKind,bytes,n,gpu_time_mean_ns,gpu_time
 
 
 def test_a_summary_is_read_by_the_names_of_its_columns():
-    table = parse_copy_summary(f"{SUMMARY}\nTitan,HtoD,pinned,1,4096,100,2471.4,1664,2752\n\n")
+    table = read_copy_summary(f"{SUMMARY}\nTitan,HtoD,pinned,1,4096,100,2471.4,1664,2752\n\n")
     (row,) = table.rows()
     assert row[:5] == ("Titan", READ, "pinned", 4096.0, 100.0)
     assert_allclose(row[5:], [2471.4e-9, 1664e-9, 2752e-9], rtol=1e-12, atol=0)
@@ -145,4 +145,4 @@ def test_a_summary_is_read_by_the_names_of_its_columns():
 )
 def test_errors_in_a_summary_name_the_line(text, message):
     with pytest.raises(InvalidFileError, match=message):
-        parse_copy_summary(text)
+        read_copy_summary(text)

@@ -24,7 +24,7 @@ from whatif.importers.numbers import MOST_ROWS, is_number
 from whatif.importers.sheets import same_value
 from whatif.importers.text import CUT_OFF, read_as_it_ends, refuse, text_of
 from whatif.models.quantities import FloatArray
-from whatif.table import Column, Table
+from whatif.table import Column, Table, noted
 from whatif.units import BYTE, ONE, SECOND, Dimension, UnitError, parse_unit
 from whatif.vocabulary import MATRIX_TERMS
 
@@ -81,8 +81,7 @@ def read_calibration(
         raise refuse(file, "no rows" + "".join(f" with {name}={value}" for name, value in (where or {}).items()))
     columns = {name: _column(name, at, sheet, chosen, file) for name, at in positions.items()}
     _refuse_several_machines(columns, file)
-    notes = {"file": file, "kind": kind, "warnings": "\n".join(warnings)}
-    return Table(columns, {name: note for name, note in notes.items() if note})
+    return Table(columns, noted({"file": file, "kind": kind}, warnings))
 
 
 def _rows(text: str, file: str) -> tuple[SheetLayout, list[_Row], list[str]]:

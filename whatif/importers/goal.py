@@ -34,6 +34,7 @@ from whatif.importers.operations import (
 )
 from whatif.importers.text import CUT_OFF, pieces_of, readable, refuse
 from whatif.simulation.rank_programs import ANY, Kind, RankProgram, Trace
+from whatif.table import noted
 from whatif.units import NANOSECOND
 
 _BATCH: Final = 1_000_000
@@ -132,10 +133,10 @@ class _Text:
         self._finish()
         if self.adapter:
             self.warnings.append(f"{self.file}: {self.adapter + 1} network adapters of a rank are taken as one")
-        notes = {"tool": "GOAL", "version": "text", "file": self.file, "warnings": "\n".join(self.warnings)}
+        notes = noted({"tool": "GOAL", "version": "text", "file": self.file}, self.warnings)
         found = tuple(program for _, program in sorted(self.programs.items()) if program is not None)
         numbers = np.arange(self.rank_count, dtype=np.int32)
-        return Trace(found, numbers, notes={key: text for key, text in notes.items() if text})
+        return Trace(found, numbers, notes=notes)
 
     def _after_head(self, text: str) -> str:
         """Text from the first rank on, after reading the lines before it."""

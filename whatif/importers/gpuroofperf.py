@@ -10,7 +10,6 @@ Source: gpuroofperf-toolkit; E. Konstantinidis, Y. Cotronis, JPDC 107, 2017.
 
 from __future__ import annotations
 
-import csv
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -18,7 +17,7 @@ from typing import Any, Final
 from whatif.errors import InvalidFileError, Problem, did_you_mean
 from whatif.importers.json_text import parse_json
 from whatif.importers.kernel_phases import DOMINANT_OPERATIONS, KERNEL_COLUMNS
-from whatif.importers.rows import row_table
+from whatif.importers.rows import csv_cells, row_table
 from whatif.importers.text import refuse
 from whatif.schema.fields import quantity_field
 from whatif.schema.gpu import GPU
@@ -59,7 +58,7 @@ def parse_gpu_rates(text: str, file: str = "<text>") -> Table:
     positive number.
     """
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    rows = [(number, [cell.strip() for cell in _cells(file, number, line)]) for number, line in lines]
+    rows = [(number, [cell.strip() for cell in csv_cells(line, file, number)]) for number, line in lines]
     if not rows:
         raise refuse(file, "the file is empty")
     headings = _headings(file, rows[0])
@@ -68,13 +67,6 @@ def parse_gpu_rates(text: str, file: str = "<text>") -> Table:
     gpus = [_gpu(file, number, headings, row) for number, row in rows[1:]]
     device = gpus[0]["name"] if len(gpus) == 1 else ""
     return row_table(gpus, {"name": None, **_DIMENSIONS}, {"tool": "gpuroofperf", "file": file, "device": device})
-
-
-def _cells(file: str, number: int, line: str) -> list[str]:
-    try:
-        return next(csv.reader([line], skipinitialspace=True))
-    except csv.Error as error:
-        raise refuse(file, f"not CSV: {error}", number) from None
 
 
 def _headings(file: str, row: tuple[int, list[str]]) -> list[str]:

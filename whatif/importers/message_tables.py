@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.table import Column, Table
+from whatif.table import Column, Table, noted
 from whatif.units import BYTE, BYTE_PER_SECOND, ONE, PER_SECOND, SECOND, Dimension
 
 COLUMNS: Final[Mapping[str, Dimension | None]] = {
@@ -47,8 +47,7 @@ def measurements(columns: Mapping[str, Any], notes: Mapping[str, str], warnings:
     """Table of message measurements; missing columns are filled, scalars spread to the length of the others."""
     length = max((len(value) for value in columns.values() if np.ndim(value)), default=1)
     filled = {name: _column(columns.get(name), dimension, length) for name, dimension in COLUMNS.items()}
-    noted = {"warnings": "\n".join(warnings)} if warnings else {}
-    return Table(filled, {**{key: value for key, value in notes.items() if value}, **noted})
+    return Table(filled, noted(notes, warnings))
 
 
 def _column(values: Any, dimension: Dimension | None, length: int) -> Column:

@@ -12,14 +12,13 @@ the sum that it is the rate of, by the time or the cycles of the launch. Source:
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from whatif.importers.rows import row_table
+from whatif.importers.rows import csv_cells, row_table
 from whatif.importers.text import refuse
 from whatif.table import Table
 from whatif.units import BYTE, BYTE_PER_SECOND, ONE, PER_SECOND, SECOND, Dimension, format_quantity
@@ -73,7 +72,7 @@ def parse_nsight_compute(text: str, file: str = "<text>") -> Table:
     number or an unknown unit.
     """
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.startswith('"')]
-    rows = [(number, _cells(file, number, line)) for number, line in lines]
+    rows = [(number, csv_cells(line.rstrip(), file, number)) for number, line in lines]
     start = next((index for index, (_, row) in enumerate(rows) if "Kernel Name" in row), None)
     if start is None:
         error = re.search(r"^==ERROR== .*", text, re.MULTILINE)
@@ -94,13 +93,6 @@ def parse_nsight_compute(text: str, file: str = "<text>") -> Table:
     }
     missing = dict.fromkeys(dimensions, math.nan)
     return row_table([missing | launch for launch in launches], dimensions, notes)
-
-
-def _cells(file: str, number: int, line: str) -> list[str]:
-    try:
-        return next(csv.reader([line.rstrip()]))
-    except csv.Error as error:
-        raise refuse(file, f"not CSV: {error}", number) from None
 
 
 Rows = Sequence[tuple[int, list[str]]]

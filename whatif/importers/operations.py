@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from whatif.errors import abridged
 from whatif.importers.text import refuse
 from whatif.simulation.rank_programs import ANY, COLLECTIVES, Kind, RankProgram, Trace
+from whatif.table import noted
 
 MOST_OPERATIONS: Final = 200_000_000
 """Operations of a trace that are read."""
@@ -134,12 +135,11 @@ def sequential_trace(
         _refuse_unknown_peers(notes["file"], rank, operations, len(ranks))
     spacing, tag_warnings = _tag_spacing(ranks)
     programs = [operations.program(_tags(operations, spacing)) for operations in ranks]
-    texts = {**notes, "warnings": "\n".join([*warnings, *tag_warnings])}
     return Trace(
         programs=tuple(programs),
         program_of=np.arange(len(ranks), dtype=np.int32),
         communicators=tuple(np.array(members, dtype=np.int32) for members in communicators),
-        notes={key: value for key, value in texts.items() if value},
+        notes=noted(notes, [*warnings, *tag_warnings]),
     )
 
 

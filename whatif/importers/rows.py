@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +12,7 @@ import numpy as np
 from whatif.errors import SHOWN_PROBLEMS, UsageError, WhatifError
 from whatif.importers.text import refuse
 from whatif.schema.toml import shown_path
-from whatif.table import Column, Table
+from whatif.table import Column, Table, noted
 from whatif.units import Dimension
 
 MOST_FILES: Final = 10_000
@@ -26,8 +27,15 @@ def row_table(
 ) -> Table:
     """A table of rows that have a value for each column; empty notes are dropped, equal warnings once."""
     cells = [[row[name] for name in columns] for row in rows]
-    texts = {**notes, "warnings": "\n".join(dict.fromkeys(warnings))}
-    return Table.of_rows(columns, cells, {key: value for key, value in texts.items() if value})
+    return Table.of_rows(columns, cells, noted(notes, dict.fromkeys(warnings)))
+
+
+def csv_cells(line: str, file: str, number: int) -> list[str]:
+    """Cells of a line of CSV; raise `InvalidFileError` with its number."""
+    try:
+        return next(csv.reader([line], skipinitialspace=True))
+    except csv.Error as error:
+        raise refuse(file, f"not CSV: {error}", number) from None
 
 
 def files_in(folder: Path) -> list[Path]:

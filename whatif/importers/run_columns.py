@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from whatif.errors import UsageError
 from whatif.importers.mapping import split_unit, symbol_of
-from whatif.table import Column, Table
+from whatif.table import Column, Table, noted
 from whatif.units import ONE, Dimension, UnitError, parse_unit
 
 PERCENT: Final = "%"
@@ -99,8 +99,7 @@ def run_table(
         infinite += [heading] if some_infinite else []
     renamed = [f"{name} is `{text}`" for name, text in headings.items() if split[text][0] != name]
     missing = [f"{file}: `{text[:80]}` holds infinite numbers, which are taken as missing" for text in infinite]
-    filled = {**notes, "columns": ", ".join(renamed), "warnings": "\n".join(dict.fromkeys([*warnings, *missing]))}
-    return Table(columns, {key: value for key, value in filled.items() if value})
+    return Table(columns, noted({**notes, "columns": ", ".join(renamed)}, dict.fromkeys([*warnings, *missing])))
 
 
 def _known(heading: str, units: Mapping[str, str]) -> tuple[str, str]:

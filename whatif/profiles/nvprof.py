@@ -20,8 +20,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.importers.sqlite import MOST_OPERATIONS, Database, is_sqlite, newest_known, open_database, refused
-from whatif.importers.text import read_text, refuse
+from whatif.importers.sqlite import MOST_OPERATIONS, Database, newest_known, open_database, refused
+from whatif.importers.text import refuse, text_of
 from whatif.profiles.profile_data import (
     COPY,
     COPY_DIRECTIONS,
@@ -44,8 +44,7 @@ from whatif.profiles.profile_data import (
     plain_memory,
     touches_symbol,
 )
-from whatif.schema.toml import shown_path
-from whatif.table import Column, Table
+from whatif.table import Column, Table, noted
 from whatif.units import BYTE, NANOSECOND, ONE, SECOND, Dimension
 
 COPY_COLUMNS: Final[Mapping[str, Dimension | None]] = {
@@ -105,11 +104,6 @@ _HEADINGS: Final[Mapping[str, tuple[str, ...]]] = {
 _NEEDED: Final = ("direction", "memory", "message_size", "time")
 
 
-def is_database(path: Path) -> bool:
-    """Whether a file is an SQLite database, as profiles are."""
-    return is_sqlite(path)
-
-
 def read_copies(path: Path) -> Table:
     """The memory copies of an nvprof profile, one row each with `COPY_COLUMNS`, in the order they were recorded.
 
@@ -121,7 +115,7 @@ def read_copies(path: Path) -> Table:
         parts = [_copy_part(database, table, MOST_COPIES) for table in _COPIES]
         if not any(len(part.start) for part in parts):
             raise refused(database, "the profile holds no memory copies")
-        return _copies(database.name, parts, _notes(database))
+        return _copies(database, parts, _notes(database))
 
 
 def is_nvprof(database: Database) -> bool:
@@ -179,18 +173,14 @@ def _devices(database: Database, names: Mapping[int, str]) -> Iterator[dict[str,
         }
 
 
-def read_copy_summary(path: Path) -> Table:
-    """The summary of copies at a path; see `parse_copy_summary`."""
-    return parse_copy_summary(read_text(path), shown_path(path))
-
-
-def parse_copy_summary(text: str, file: str = "<text>") -> Table:
-    """A CSV of mean times of copies by machine, direction, kind of memory and size, with `SUMMARY_COLUMNS`.
+def read_copy_summary(source: str | Path, file: str = "<text>") -> Table:
+    """Mean times of copies by machine, direction, memory and size, with `SUMMARY_COLUMNS`, of CSV or its text.
 
     Columns are found by name: `direction` (`HtoD`, `DtoH`, `DtoD`, `PtoP`), `host_mem` or `host_memory`, `bytes` or
     `message_size_B`, `gpu_time_mean_ns` or `mean_time_ns`; `machine`, `n` and the extremes where they are stated.
     Raise `InvalidFileError` for a missing column, a wrong value, a row that is cut off, or no rows.
     """
+    text, file = text_of(source, file)
     lines = _lines(text, file)
     heading = [word.strip() for word in next(lines, (1, []))[1]]
     places = places_in(heading, _HEADINGS)
@@ -200,8 +190,7 @@ def parse_copy_summary(text: str, file: str = "<text>") -> Table:
     rows = [_summary_row(file, line, row, len(heading), places) for line, row in lines if row]
     if not rows:
         raise refuse(file, "no rows below the heading", 1)
-    columns = zip(SUMMARY_COLUMNS.items(), zip(*rows, strict=True), strict=True)
-    return Table({name: _column(values, dimension) for (name, dimension), values in columns}, {"file": file})
+    return Table.of_rows(SUMMARY_COLUMNS, rows, {"file": file})
 
 
 def _lines(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
@@ -223,20 +212,18 @@ def _refuse_other(database: Database) -> None:
 def _notes(database: Database) -> dict[str, str]:
     versions = database.integers("Version", {"version": 0}, most=1000)["version"].tolist()
     newest_known(database, str(max(versions, default=0)), (NEWEST_VERSION,))
-    notes = {"tool": "nvprof", "version": ", ".join(map(str, versions)), "file": database.name}
-    return {key: value for key, value in {**notes, "warnings": "\n".join(database.warnings)}.items() if value}
+    return {"tool": "nvprof", "version": ", ".join(map(str, versions)), "file": database.name}
 
 
-def _copies(name: str, parts: Sequence[OperationBatch], notes: dict[str, str]) -> Table:
+def _copies(database: Database, parts: Sequence[OperationBatch], notes: Mapping[str, str]) -> Table:
     names = ("direction", "memory", "message_size", "start", "end", "stream", "device")
     found = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
     direction, memory, size, start, end, stream, device = found
     good = (direction != "") & (end > start) & (start >= 0) & (size >= 0)
     if not good.any():
-        raise refuse(name, "none of the memory copies has a direction, a size and a duration")
-    if not good.all():
-        lost = f"{name}: {int((~good).sum())} of {len(good)} copies left out: no direction, size or duration"
-        notes = {**notes, "warnings": "\n".join([*filter(None, [notes.get("warnings", "")]), lost])}
+        raise refuse(database.name, "none of the memory copies has a direction, a size and a duration")
+    lost = f"{database.name}: {int((~good).sum())} of {len(good)} copies left out: no direction, size or duration"
+    warnings = [*database.warnings, *([] if good.all() else [lost])]
     # Differences of whole numbers first: the times themselves are beyond 2^53 ns.
     values = {
         "direction": direction[good],
@@ -247,7 +234,9 @@ def _copies(name: str, parts: Sequence[OperationBatch], notes: dict[str, str]) -
         "stream": stream[good].astype(float),
         "device": device[good].astype(float),
     }
-    return Table({key: Column(values[key], dimension) for key, dimension in COPY_COLUMNS.items()}, notes)
+    return Table(
+        {key: Column(values[key], dimension) for key, dimension in COPY_COLUMNS.items()}, noted(notes, warnings)
+    )
 
 
 def _summary_row(file: str, line: int, row: list[str], width: int, places: Mapping[str, int]) -> tuple[Any, ...]:
@@ -277,7 +266,3 @@ def _number(file: str, line: int, name: str, cell: str, dimension: Dimension) ->
     if not (math.isfinite(value) and value >= 0 and (value > 0 or name != "time")):
         raise refuse(file, f"{name}: `{cell[:40]}` is not a positive number", line)
     return value * NANOSECOND if dimension == SECOND else value
-
-
-def _column(values: Sequence[Any], dimension: Dimension | None) -> Column:
-    return Column(np.array(values, dtype=object if dimension is None else float), dimension)

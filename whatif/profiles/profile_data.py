@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.table import Column, Table
+from whatif.table import Column, Table, noted
 from whatif.units import BYTE, BYTE_PER_SECOND, FLOP_PER_SECOND, NANOSECOND, ONE, PER_SECOND, SECOND, Dimension
 
 OPERATION_COLUMNS: Final[Mapping[str, Dimension | None]] = {
@@ -126,10 +126,9 @@ def operation_table(
     columns["time"] = (end[order] - start[order]) * NANOSECOND
     lost = len(good) - len(order)
     left_out = [f"{file}: {lost} of {len(good)} operations left out: no direction, size or duration"] if lost else []
-    notes = {**notes, "file": file, "warnings": "\n".join([*warnings, *left_out])}
     return Table(
         {name: Column(columns[name], dimension) for name, dimension in OPERATION_COLUMNS.items()},
-        {key: text for key, text in notes.items() if text},
+        noted({**notes, "file": file}, [*warnings, *left_out]),
     )
 
 
