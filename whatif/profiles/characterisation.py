@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
 from whatif.profiles.profile_data import COPY, FILL, INSIDE, KERNEL, Profile
-from whatif.table import Column, Table
+from whatif.table import Table
 from whatif.units import BYTE, BYTE_PER_SECOND, ONE, SECOND
 
 SIZE_EDGES: Final = (0.0, *(10.0**power for power in range(1, 10)))
@@ -62,7 +62,7 @@ def class_table(operations: Table) -> Table:
     rows = []
     for words, chosen in groups(operations, _CLASS):
         size, time = _values(operations, "message_size")[chosen], float(_values(operations, "time")[chosen].sum())
-        total = float(np.nansum(size)) if np.isfinite(size).any() else np.nan
+        total = known_sum(size)
         asynchronous = float(_values(operations, "is_asynchronous")[chosen].sum())
         rows.append((*words, len(chosen), total, time, _share(time, whole), _share(total, time), asynchronous))
     kinds = {
@@ -79,7 +79,7 @@ def size_distribution(operations: Table) -> Table:
     which names `< 10 B` and `> 1 MB`. Shares are of the copies of the row's class whose size is known.
     """
     rows = []
-    copies = _chosen(operations, _values(operations, "operation") == COPY)
+    copies = operations.at(_values(operations, "operation") == COPY)
     every = [(("", ""), np.arange(len(copies)))]
     for words, chosen in [*every, *groups(copies, ("direction", "memory"))]:
         size, time = (_values(copies, name)[chosen] for name in ("message_size", "time"))
@@ -118,7 +118,7 @@ def symbol_copies(operations: Table) -> Table:
     time = _values(operations, "time")
     count, spent = float(is_copy.sum()), float(time[is_copy].sum())
     touched = np.flatnonzero(_values(operations, "is_symbol") > 0)
-    symbols = _chosen(operations, touched)
+    symbols = operations.at(touched)
     rows = []
     for words, chosen in groups(symbols, ("operation", "direction")):
         its_time = float(_values(symbols, "time")[chosen].sum())
@@ -147,7 +147,7 @@ def stream_table(operations: Table) -> Table:
 
 def kernel_table(operations: Table, most: int = 20) -> Table:
     """Kernels with the most time: number of launches, time, share of the time of all kernels, mean time."""
-    kernels = _chosen(operations, _values(operations, "operation") == KERNEL)
+    kernels = operations.at(_values(operations, "operation") == KERNEL)
     time = _values(kernels, "time")
     found = [(words[0], chosen, float(time[chosen].sum())) for words, chosen in groups(kernels, ("name",))]
     longest = sorted(found, key=lambda kernel: -kernel[2])[:most]
@@ -165,12 +165,13 @@ def groups(table: Table, names: Sequence[str]) -> Iterable[tuple[tuple[Any, ...]
     return [(words, np.array(rows, dtype=np.intp)) for words, rows in found.items()]
 
 
-def _chosen(table: Table, rows: NDArray[Any]) -> Table:
-    return Table({name: Column(column.values[rows], column.dimension) for name, column in table.columns.items()})
-
-
 def _values(table: Table, name: str) -> NDArray[Any]:
     return table.columns[name].values
+
+
+def known_sum(values: FloatArray) -> float:
+    """Sum of the known values; NaN if none is known."""
+    return float(np.nansum(values)) if np.isfinite(values).any() else float("nan")
 
 
 def _share(part: float, whole: float) -> float:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from whatif.core.phases.host_transfer import LINK_BANDWIDTHS, LINK_SIZES
 from whatif.errors import UsageError
+from whatif.fitting.copies import WAYS
 from whatif.models.quantities import FloatArray
 from whatif.models.staging import CHUNK_SIZE, CORE_SHARE, PASS_COUNT, commanded_bandwidth, core_copy_bandwidth
 from whatif.models.transfer import (
@@ -25,7 +26,7 @@ from whatif.models.transfer import (
     staged_write_time,
 )
 from whatif.profiles.characterisation import groups
-from whatif.profiles.profile_data import COPY, FILL, INSIDE, PEER, READ, WRITE, Profile
+from whatif.profiles.profile_data import COPY, FILL, INSIDE, PEER, Profile
 from whatif.schema.gpu import GPU
 from whatif.schema.gpu_parts import gpu_part, same_gpu
 from whatif.schema.load import load_part
@@ -36,7 +37,6 @@ APPROACHES: Final = ("projected", "peak", "envelope")
 """Approaches to the time of a copy, from the most careful to the roughest."""
 RATES: Final = ("dram_bandwidth", "peak_single_rate", "peak_double_rate")
 """Bounds of a kernel: the two sides of the roofline."""
-_WAYS: Final = {READ: "read", WRITE: "write"}
 Link = PCIe | NVLink
 
 
@@ -55,6 +55,10 @@ class Machines:
 
     source: PlatformSpec
     target: PlatformSpec
+
+    def __hash__(self) -> int:
+        """Hash of their names: platforms have no hash of their own."""
+        return hash((self.source.name, self.target.name))
 
     def times(self, kind: CopyClass, approach: str, message_size: FloatArray) -> FloatArray:
         """Times in s of copies or fills of these sizes in B; sizes that are NaN give NaN.
@@ -82,7 +86,7 @@ class Machines:
         return pinned_time(size, latency, bandwidth)
 
     def _link_times(self, kind: CopyClass, link: Link, size: FloatArray) -> FloatArray:
-        way = _WAYS.get(kind.direction, "write")
+        way = WAYS.get(kind.direction, "write")
         latency, bandwidth = self._link_latency(kind), link_effective_bandwidth(link, way, size)
         if kind.memory != "pageable":
             return pinned_time(size, latency, bandwidth)
@@ -102,7 +106,7 @@ class Machines:
     def _link_latency(self, kind: CopyClass) -> FloatArray:
         link, key = _link(self.source, kind)
         memory = "pageable" if kind.memory == "pageable" else "pinned"
-        parameter = f"{memory}_{_WAYS.get(kind.direction, 'write')}_latency"
+        parameter = f"{memory}_{WAYS.get(kind.direction, 'write')}_latency"
         return _number(getattr(link, parameter), f"{key}.{parameter}", self.source.name)
 
     def _device_latency(self) -> FloatArray:
@@ -177,20 +181,18 @@ def _stated_rates(device: GPU | None) -> dict[str, float]:
 
 def _shipped_gpu(profile: Profile) -> GPU | None:
     """Shipped GPU that the first device of a profile is; None if it is not known."""
-    names = (str(name) for name in profile.devices.columns["name"].values.tolist() if name)
-    part = next(filter(None, map(gpu_part, names)), None)
+    part = next(filter(None, map(gpu_part, profile.device_names)), None)
     return None if part is None else cast("GPU", load_part(part))
 
 
 def is_profiled_on(profile: Profile, device: str) -> bool:
     """Whether one of the devices of a profile may be the GPU of this name."""
-    return any(same_gpu(str(name), device) for name in profile.devices.columns["name"].values if name)
+    return any(same_gpu(name, device) for name in profile.device_names)
 
 
 def other_device(profile: Profile, platform: PlatformSpec) -> tuple[str, ...]:
     """Warning about a profile of another device than that of its stated platform."""
-    names = [str(name) for name in dict.fromkeys(profile.devices.columns["name"].values.tolist()) if name]
-    device = platform.node.gpu
+    names, device = profile.device_names, platform.node.gpu
     if device is None or not names or is_profiled_on(profile, device.name):
         return ()
     remark = f"the profile is of {', '.join(names)}, not of {platform.name}'s {device.name}"

@@ -30,13 +30,10 @@ from whatif.importers.sqlite import MOST_OPERATIONS
 from whatif.importers.text import UNPACKING_ERRORS, most_unpacked, open_unpacked, readable, refuse
 from whatif.profiles.profile_data import (
     COPY,
+    DIRECTIONS,
     FILL,
-    INSIDE,
     KERNEL,
     MEMORY_KINDS,
-    PEER,
-    READ,
-    WRITE,
     OperationBatch,
     Profile,
     copy_memories,
@@ -61,9 +58,6 @@ _CATEGORIES: Final = {
 }  # fmt: skip
 _OPERATIONS: Final = (KERNEL, COPY, FILL)
 _ENDS: Final = {"H": "host", "D": "device", "A": "device", "P": "peer"}
-_DIRECTIONS: Final = {
-    ("host", "device"): READ, ("device", "host"): WRITE, ("device", "device"): INSIDE, ("peer", "peer"): PEER,
-}  # fmt: skip
 _COPY_NAME: Final = re.compile(r"Memcpy ([A-Z])to([A-Z])(?: \(([\w ]+) -> ([\w ]+)\))?")
 _AMD_NAME: Final = re.compile(r"Copy(Host|Device)To(Host|Device)")
 _FILL_NAME: Final = re.compile(r"Memset \(([\w ]+)\)")
@@ -281,9 +275,9 @@ def _copy_kind(name: str) -> tuple[str, str, str]:
     """Direction, memory of the source and of the target by the name of a copy; of a fill the memory alone."""
     if match := _COPY_NAME.match(name):
         ends = (_ENDS.get(match[1], ""), _ENDS.get(match[2], ""))
-        return _DIRECTIONS.get(ends, ""), _kind(match[3]), _kind(match[4])
+        return DIRECTIONS.get(ends, ""), _kind(match[3]), _kind(match[4])
     if match := _AMD_NAME.match(name):
-        return _DIRECTIONS.get((match[1].lower(), match[2].lower()), ""), "unknown", "unknown"
+        return DIRECTIONS.get((match[1].lower(), match[2].lower()), ""), "unknown", "unknown"
     match = _FILL_NAME.match(name)
     return "", _kind(match[1]) if match else "unknown", "unknown"
 

@@ -83,7 +83,6 @@ def fit_transfer(
     *,
     machine: str | None = None,
     memory_bandwidth: float | None = None,
-    path: str = "node.host_link",
 ) -> TransferFit:
     """Latencies of a link, and the bandwidths of its staging, by least squares of the relative residuals.
 
@@ -97,7 +96,7 @@ def fit_transfer(
     found = [_fit(copies, link, memory_bandwidth) for copies in copy_sets(table, machine)]
     limit = float(link_bandwidth(link))
     return TransferFit(
-        tuple(fit for prefix in ("", _STAGING) for each in found for fit in _fits(path, prefix, each)),
+        tuple(fit for prefix in ("", _STAGING) for each in found for fit in _fits(prefix, each)),
         _points([each.copies for each in found]),
         _comparison(found),
         {
@@ -118,7 +117,7 @@ def _fit(copies: Copies, link: PCIe | NVLink, memory_bandwidth: float | None) ->
     line = {"line": _line(copies)}
     bandwidth = partial(link_effective_bandwidth, link, copies.way)
     if copies.memory == "pageable":
-        return _fit_pageable(copies, link, line, memory_bandwidth)
+        return _fit_pageable(copies, link, bandwidth, line, memory_bandwidth)
     latency, variance = _latency(copies, bandwidth(copies.message_size), np.inf)
     curves: dict[str, Curve] = {"pinned": partial(_pinned, bandwidth, latency), **line}
     return _Found(
@@ -161,9 +160,8 @@ def _ahead(bandwidth: Curve, latency: float, memory_bandwidth: float, size: Floa
 
 
 def _fit_pageable(
-    copies: Copies, link: PCIe | NVLink, line: Mapping[str, Curve], memory_bandwidth: float | None
+    copies: Copies, link: PCIe | NVLink, bandwidth: Curve, line: Mapping[str, Curve], memory_bandwidth: float | None
 ) -> _Found:
-    bandwidth = partial(link_effective_bandwidth, link, copies.way)
     path, names = _staged_path(copies, link)
     if names:
         values, variance = path.fit(copies, 1 + len(names))
@@ -237,7 +235,7 @@ class _StagedPath:
         return (f"{copies.words}: RMS error of the staged copies {error:.0%}{hint}",)
 
 
-def _fits(path: str, prefix: str, found: _Found) -> Iterator[Fit]:
+def _fits(prefix: str, found: _Found) -> Iterator[Fit]:
     """The fit of a set of copies as far as its parameters are in one table of the platform."""
     places = [place for place, name in enumerate(found.names) if name.startswith(_STAGING) == bool(prefix)]
     if not places:
@@ -245,7 +243,7 @@ def _fits(path: str, prefix: str, found: _Found) -> Iterator[Fit]:
     names = [found.names[place].removeprefix(prefix) for place in places]
     size = found.copies.message_size
     yield Fit(
-        f"{path}.{prefix}".removesuffix("."),
+        f"node.host_link.{prefix}".removesuffix("."),
         {name: SECOND if name.endswith("latency") else BYTE_PER_SECOND for name in names},
         found.values[places],
         found.covariance[np.ix_(places, places)],

@@ -19,6 +19,7 @@ from whatif.importers.sqlite import Database, newest_known, refused
 from whatif.profiles.profile_data import (
     COPY,
     COPY_DIRECTIONS,
+    DIRECTIONS,
     FILL,
     KERNEL,
     MEMORY_KINDS,
@@ -131,12 +132,6 @@ def _enumeration(database: Database, table: str) -> list[str]:
 
 
 _LABELS: Final = {"host": "host", "device": "device", "array": "device", "peer": "peer"}
-_DIRECTIONS: Final = {
-    ("host", "device"): COPY_DIRECTIONS[1],
-    ("device", "host"): COPY_DIRECTIONS[2],
-    ("device", "device"): COPY_DIRECTIONS[8],
-    ("peer", "peer"): COPY_DIRECTIONS[10],
-}
 
 
 def _directions(database: Database, kinds: NDArray[np.int64]) -> NDArray[Any]:
@@ -148,7 +143,7 @@ def _directions(database: Database, kinds: NDArray[np.int64]) -> NDArray[Any]:
 def _direction(label: str) -> str:
     """The direction of a label such as `host-to-device` or `unified device-to-host`."""
     source, _, target = label.removeprefix("unified ").partition("-to-")
-    return _DIRECTIONS.get((_LABELS.get(source, ""), _LABELS.get(target, "")), "")
+    return DIRECTIONS.get((_LABELS.get(source, ""), _LABELS.get(target, "")), "")
 
 
 class _Calls:

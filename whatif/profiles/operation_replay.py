@@ -140,8 +140,12 @@ def _merged(start: FloatArray, time: FloatArray) -> tuple[FloatArray, FloatArray
 
 def _common(first: tuple[FloatArray, FloatArray], second: tuple[FloatArray, FloatArray]) -> float:
     """Length that two sets of disjoint intervals share: what the second covers between the ends of the first's."""
-    edges = np.column_stack(second).ravel()
+    return float((covered(first[1], *second) - covered(first[0], *second)).sum())
+
+
+def covered(moments: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray:
+    """Time that disjoint ascending intervals cover before each of some moments."""
+    edges = np.column_stack((start, end)).ravel()
     lengths = np.diff(edges)
     lengths[1::2] = 0.0
-    covered = np.concatenate([[0.0], np.cumsum(lengths)])
-    return float((np.interp(first[1], edges, covered) - np.interp(first[0], edges, covered)).sum())
+    return np.asarray(np.interp(moments, edges, np.append(0.0, np.cumsum(lengths))))

@@ -54,9 +54,18 @@ class Profile:
     operations: Table
     devices: Table
 
+    @property
+    def device_names(self) -> tuple[str, ...]:
+        """Distinct names of the devices."""
+        return tuple(dict.fromkeys(str(name) for name in self.devices.columns["name"].values if name))
+
 
 KERNEL, COPY, FILL = "kernel", "copy", "fill"
 READ, WRITE, INSIDE, PEER = "host_to_device", "device_to_host", "device_to_device", "peer_to_peer"
+DIRECTIONS: Final = {
+    ("host", "device"): READ, ("device", "host"): WRITE, ("device", "device"): INSIDE, ("peer", "peer"): PEER,
+}  # fmt: skip
+"""Directions of copies by their source and target."""
 COPY_DIRECTIONS: Final = ("", READ, WRITE, READ, WRITE, INSIDE, INSIDE, INSIDE, INSIDE, "", PEER, READ, WRITE, INSIDE)
 """Directions by CUPTI's `copyKind`; an array is device memory in another layout; the last three are migrations of
 managed memory. Copies from host to host and unknown ones have none."""

@@ -14,7 +14,7 @@ from whatif.core.session import Session
 from whatif.errors import UsageError, WhatifError
 from whatif.paths import user_path
 from whatif.profiles.characterisation import characterise
-from whatif.profiles.copy_times import RATES, is_profiled_on
+from whatif.profiles.copy_times import RATES, Machines, is_profiled_on
 from whatif.profiles.profile_data import Profile
 from whatif.profiles.projection import Projection, project
 from whatif.profiles.stream_lanes import (
@@ -121,7 +121,7 @@ def profile_summary(inputs: ProfileInputs) -> ProfileSummary:
     notes = profile.operations.notes
     return ProfileSummary(
         tool=" ".join(notes[key] for key in ("tool", "version") if key in notes),
-        devices=_device_names(profile),
+        devices=profile.device_names,
         tables=_tables(file),
         projected=projected,
         reason=reason,
@@ -174,10 +174,6 @@ def _tables(file: _File) -> Mapping[str, Table]:
     return characterise(_profile(file))
 
 
-def _device_names(profile: Profile) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(str(name) for name in profile.devices.columns["name"].values if name))
-
-
 @lru_cache(maxsize=2)
 def _measured(file: _File) -> OperationTimes:
     columns = _profile(file).operations.columns
@@ -196,18 +192,7 @@ def _answer(inputs: ProfileInputs, file: _File) -> tuple[ProjectionSummary | Non
     return found, "", cases
 
 
-@dataclass(frozen=True)
-class _Machines:
-    """Machine of the latencies, and the present machine; platforms have no hash of their own."""
-
-    source: PlatformSpec
-    target: PlatformSpec
-
-    def __hash__(self) -> int:
-        return hash((self.source.name, self.target.name))
-
-
-def _machines(inputs: ProfileInputs, profile: Profile) -> tuple[_Machines, bool]:
+def _machines(inputs: ProfileInputs, profile: Profile) -> tuple[Machines, bool]:
     """Both machines, and whether the profile counts as one of the present machine.
 
     It does where it is of that machine's device, and not of the device of the machine of the latencies.
@@ -216,7 +201,7 @@ def _machines(inputs: ProfileInputs, profile: Profile) -> tuple[_Machines, bool]
     named = _named(inputs) if inputs.latencies else None
     devices = [machine.node.gpu for machine in (inputs.target, named) if machine is not None]
     here, *there = (device is not None and is_profiled_on(profile, device.name) for device in devices)
-    return _Machines(source if named is None else named, target), here and not any(there) and not inputs.edited
+    return Machines(source if named is None else named, target), here and not any(there) and not inputs.edited
 
 
 def _named(inputs: ProfileInputs) -> PlatformSpec:
@@ -253,7 +238,7 @@ def _unedited(inputs: ProfileInputs) -> PlatformSpec:
 
 
 @lru_cache(maxsize=2)
-def _projection(file: _File, machines: _Machines, own: bool) -> tuple[Projection, Table, tuple[OperationTimes, ...]]:
+def _projection(file: _File, machines: Machines, own: bool) -> tuple[Projection, Table, tuple[OperationTimes, ...]]:
     """Projection, its summary and its time lines, with kernels at both ends of their range."""
     profile = _profile(file)
     found = project(profile, machines.source, machines.target, profile if own else None)

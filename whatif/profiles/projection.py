@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.plotting.presentable import Presentable
-from whatif.profiles.characterisation import groups, size_labels
+from whatif.profiles.characterisation import groups, known_sum, size_labels
 from whatif.profiles.copy_times import APPROACHES, RATES, Machines, classes, device_rates, is_profiled_on, other_device
 from whatif.profiles.operation_replay import ProfileTimeline, hidden_time, profile_timeline, total_time
 from whatif.profiles.profile_data import COPY, KERNEL, PEER, Profile
@@ -152,8 +152,8 @@ class Projection(Presentable):
     def _sums(self, names: Sequence[str], found: Sequence[tuple[tuple[Any, ...], Rows]]) -> Table:
         rows = []
         for words, chosen in found:
-            sums = [_sum(self._values(name)[chosen]) for name in _TIMES]
-            size = _sum(self._values("message_size")[chosen])
+            sums = [known_sum(self._values(name)[chosen]) for name in _TIMES]
+            size = known_sum(self._values("message_size")[chosen])
             errors = [self.error(approach, chosen) for approach in APPROACHES]
             spread = (errors[0].mean, errors[0].deviation)
             rows.append((*words, len(chosen), size, *sums, *(error.total for error in errors), *spread))
@@ -235,7 +235,3 @@ def _warnings(
         "kernels keep their measured times: it is the same device, or the rates of one are not known": same,
     }
     return tuple(text for text, holds in remarks.items() if holds)
-
-
-def _sum(values: FloatArray) -> float:
-    return float(np.nansum(values)) if np.isfinite(values).any() else float("nan")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
-from whatif.profiles.operation_replay import hidden_time, total_time
+from whatif.profiles.operation_replay import covered, hidden_time, total_time
 from whatif.profiles.profile_data import Profile
 
 BIN_COUNT: Final = 1200
@@ -139,8 +139,4 @@ def _shares(start: FloatArray, end: FloatArray, edges: FloatArray) -> FloatArray
     order = np.argsort(start, kind="stable")
     last = np.maximum.accumulate(end[order])
     first = np.minimum(np.maximum(start[order], np.append(-np.inf, last[:-1])), last)
-    turns = np.column_stack((first, last)).ravel()
-    lengths = np.diff(turns)
-    lengths[1::2] = 0.0
-    covered = np.append(0.0, np.cumsum(lengths))
-    return np.asarray(np.diff(np.interp(edges, turns, covered)) / np.diff(edges))
+    return np.asarray(np.diff(covered(edges, first, last)) / np.diff(edges))
