@@ -280,6 +280,19 @@ def _columns(result, name):
     return float(np.asarray(result.columns[name]))
 
 
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("void at::native::(anonymous namespace)::sum_kernel<float>(float*)", "sum_kernel"),
+        ("_Z7stencilPdS_i", "stencil"),
+        ("void kokkos::cuda_parallel_launch<lmp::TagPairForce>(double*)", "PairForce"),
+    ],
+)
+def test_phases_of_a_profile_have_the_names_that_kernels_have_elsewhere(name, key):
+    text = scenario_toml(profile([kernel(0.0, 1.0, name)], [V100]), "summit", "By hand", SUMMIT)
+    assert f"[application.phases.kernel_1_{key}]" in text
+
+
 def test_the_scenario_of_a_profile_takes_its_copies_kernels_gaps_and_overlaps(tmp_path):
     rows = [
         copy(READ, "pageable", 3 * MIB, 1e-3, 0.0),

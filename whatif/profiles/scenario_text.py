@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError
+from whatif.importers.kernel_names import phase_name
 from whatif.profiles.characterisation import groups
 from whatif.profiles.copy_times import device_rates
 from whatif.profiles.formats import read_profile
@@ -129,7 +129,8 @@ def _timed(operations: Table, bandwidth: float) -> Iterator[_Phase]:
     found = [(str(words[1]), rows) for words, rows in groups(operations, ("operation", "name")) if words[0] == KERNEL]
     found.sort(key=lambda kernel: -float(time[kernel[1]].sum()))
     for number, (name, rows) in enumerate(found[:MOST_KERNELS], 1):
-        yield _measured(operations, f"kernel_{number}{_word(name)}", f"{one_line(name)}: ", rows, bandwidth)
+        key = f"kernel_{number}_{phase_name(name)[:30]}".rstrip("_")
+        yield _measured(operations, key, f"{one_line(name)}: ", rows, bandwidth)
     others = [rows for _, rows in found[MOST_KERNELS:]]
     rest = {
         "other_kernels": np.concatenate(others) if others else np.arange(0),
@@ -176,14 +177,6 @@ def _shown(operations: Table, rows: Rows) -> str:
 
 def _seconds(time: float) -> str:
     return f"{time!r} s"
-
-
-def _word(name: str) -> str:
-    """`_dot` for `void ns::dot<double>(..)`: the part of a kernel's name that is valid in a key."""
-    plain = re.sub(
-        r"\W+", "_", re.split(r"[<(]", name, maxsplit=1)[0].strip().split("::")[-1].split(" ")[-1], flags=re.ASCII
-    )
-    return f"_{plain[:30]}".rstrip("_")
 
 
 def _phase_table(phase: _Phase) -> str:
