@@ -32,15 +32,18 @@ Estimates = tuple[FloatArray, NDArray[np.bool_]]
 class Form:
     """One function of message size and process count, linear in a latency and a time per byte."""
 
-    name: str
     names: tuple[str, ...]
     """Parameters as in the platform file, the latency first."""
-    time: Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
-    """(message_size, process_count, values) to times."""
+    function: Callable[..., FloatArray]
+    """Function of message size, process count and each parameter to times."""
     fit: Callable[[MessagePoints, FloatArray], Estimates]
     """Function of points and weights."""
     jacobian: Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
     """Function with the arguments of `time` to derivatives by each parameter, of shape (points, parameters)."""
+
+    def time(self, size: FloatArray, count: FloatArray, values: FloatArray) -> FloatArray:
+        """Times of messages of some sizes and process counts, for values of the parameters."""
+        return self.function(size, count, *values)
 
     @property
     def dimensions(self) -> Mapping[str, Dimension]:
@@ -48,17 +51,16 @@ class Form:
         return {name: SECOND if name == "latency" else BYTE_PER_SECOND for name in self.names}
 
 
-def _finite(points: MessagePoints, latency: float, byte_time: float) -> tuple[float, bool]:
-    """The bandwidth, finite, and whether the points have seen any time per byte."""
+def _line(points: MessagePoints, sums: FloatArray) -> tuple[float, float, bool]:
+    """Latency and bandwidth, finite, of a line from its sums, and whether the points have seen any time per byte."""
+    latency, byte_time, _ = (float(value) for value in bounded_line(sums))
     largest = float((points.message_size * points.process_count).max())
     least = LEAST_SHARE * max(latency, float(points.time.min())) / max(largest, 1.0)
-    return 1.0 / max(byte_time, least), byte_time > least
+    return latency, 1.0 / max(byte_time, least), byte_time > least
 
 
 def _fit_line(points: MessagePoints, weights: FloatArray, x: FloatArray) -> Estimates:
-    sums = moments(x, points.time, weights).sum(axis=0)
-    latency, byte_time, _ = (float(value) for value in bounded_line(sums))
-    bandwidth, seen = _finite(points, latency, byte_time)
+    latency, bandwidth, seen = _line(points, moments(x, points.time, weights).sum(axis=0))
     return np.array([latency, bandwidth]), np.array([latency > 0, seen])
 
 
@@ -104,9 +106,7 @@ def _fit_max_rate(points: MessagePoints, weights: FloatArray) -> Estimates:
         return counts / (1.0 + (counts - 1.0) * ratio[:, None])
 
     ratio = _best_shape(sums, np.concatenate(([0.0], np.geomspace(1e-5, 1e3, _SHAPE_COUNT))), factor)
-    total = _stretched(sums, factor(np.array([ratio])))[0]
-    latency, byte_time, _ = (float(value) for value in bounded_line(total))
-    bandwidth, seen = _finite(points, latency, byte_time)
+    latency, bandwidth, seen = _line(points, _stretched(sums, factor(np.array([ratio])))[0])
     return np.array([latency, bandwidth, ratio * bandwidth]), np.array([latency > 0, seen, seen and ratio > 0])
 
 
@@ -123,41 +123,27 @@ def _fit_injection(points: MessagePoints, weights: FloatArray) -> Estimates:
     # A limit that explains less than two standard errors of the points is none that they show.
     least = max(4.0 * rests[0] / max(len(points) - len(INJECTION.names), 1), _ROUNDING * sums[:, 5].sum())
     ratio = float(tried[0] if rests[1] - rests[0] > least else tried[1])
-    total = _stretched(sums, factor(np.array([ratio])))[0]
-    latency, byte_time, _ = (float(value) for value in bounded_line(total))
-    bandwidth, seen = _finite(points, latency, byte_time)
+    latency, bandwidth, seen = _line(points, _stretched(sums, factor(np.array([ratio])))[0])
     limited = counts * ratio > 1.0 + 1e-9
     free = np.array([latency > 0, seen and not limited.all(), seen and bool(limited.any())])
     return np.array([latency, bandwidth, bandwidth / ratio]), free
 
 
-def _postal_time(size: FloatArray, count: FloatArray, values: FloatArray) -> FloatArray:
-    return postal(size, values[0], values[1]) + 0.0 * count
+def _postal_of_any(size: FloatArray, _: FloatArray, latency: FloatArray, bandwidth: FloatArray) -> FloatArray:
+    return postal(size, latency, bandwidth)
 
 
 def _postal_jacobian(size: FloatArray, count: FloatArray, values: FloatArray) -> FloatArray:
     return np.stack((np.ones_like(size), -size / values[1] ** 2), axis=-1)
 
 
-def _short_time(size: FloatArray, count: FloatArray, values: FloatArray) -> FloatArray:
-    return max_rate_short(size, count, values[0], values[1])
-
-
 def _short_jacobian(size: FloatArray, count: FloatArray, values: FloatArray) -> FloatArray:
     return _postal_jacobian(size * count, count, values)
-
-
-def _max_rate_time(size: FloatArray, count: FloatArray, values: FloatArray) -> FloatArray:
-    return max_rate(size, count, values[0], values[1], values[2])
 
 
 def _max_rate_jacobian(size: FloatArray, count: FloatArray, values: FloatArray) -> FloatArray:
     by_rate = -count * size / (values[1] + (count - 1) * values[2]) ** 2
     return np.stack((np.ones_like(by_rate), by_rate, (count - 1) * by_rate), axis=-1)
-
-
-def _injection_time(size: FloatArray, count: FloatArray, values: FloatArray) -> FloatArray:
-    return max_rate_injection(size, count, values[0], values[1], values[2])
 
 
 def _injection_jacobian(size: FloatArray, count: FloatArray, values: FloatArray) -> FloatArray:
@@ -167,21 +153,13 @@ def _injection_jacobian(size: FloatArray, count: FloatArray, values: FloatArray)
     return np.stack((np.ones_like(by_node), by_process, by_node), axis=-1)
 
 
-POSTAL: Final = Form("postal", ("latency", "bandwidth"), _postal_time, _fit_postal, _postal_jacobian)
-SHORT: Final = Form("max_rate", ("latency", "bandwidth"), _short_time, _fit_short, _short_jacobian)
+POSTAL: Final = Form(("latency", "bandwidth"), _postal_of_any, _fit_postal, _postal_jacobian)
+SHORT: Final = Form(("latency", "bandwidth"), max_rate_short, _fit_short, _short_jacobian)
 MAX_RATE: Final = Form(
-    "max_rate",
-    ("latency", "base_bandwidth", "additional_bandwidth"),
-    _max_rate_time,
-    _fit_max_rate,
-    _max_rate_jacobian,
+    ("latency", "base_bandwidth", "additional_bandwidth"), max_rate, _fit_max_rate, _max_rate_jacobian
 )
 INJECTION: Final = Form(
-    "injection",
-    ("latency", "process_bandwidth", "injection_bandwidth"),
-    _injection_time,
-    _fit_injection,
-    _injection_jacobian,
+    ("latency", "process_bandwidth", "injection_bandwidth"), max_rate_injection, _fit_injection, _injection_jacobian
 )
 
 
