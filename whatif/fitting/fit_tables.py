@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -24,31 +24,21 @@ def parameter_table(fits: Iterable[Fit], notes: Mapping[str, str], *, in_words: 
 
     `in_words` writes values with their units, for people; else they are in base units, with a column `unit`.
     """
+    kind, unit = (None, ()) if in_words else (ONE, ("unit",))
+    kinds = {"parameter": None, "value": kind, "standard_error": kind, **dict.fromkeys(unit)}
     rows = [
-        (f"{fit.path}.{name}", float(value), float(error), dimension, fit.point_count, fit.error)
+        (f"{fit.path}.{name}", *_shown(float(value), float(error), dimension, in_words), fit.point_count, fit.error)
         for fit in fits
         for (name, dimension), value, error in zip(fit.dimensions.items(), fit.values, fit.standard_errors, strict=True)
     ]
-    paths, values, errors, dimensions, counts, residuals = (list(column) for column in zip(*rows, strict=True))
-    known = {"points": _numbers(counts), "rms_residual": _numbers(residuals)}
-    if in_words:
-        shown = {
-            "value": list(map(format_quantity, values, dimensions)),
-            "standard_error": list(map(_in_words, errors, dimensions)),
-        }
-        return Table(
-            {"parameter": text_column(paths), **{name: text_column(texts) for name, texts in shown.items()}, **known},
-            notes,
-        )
-    numbers = {"value": _numbers(values), "standard_error": _numbers(errors)}
-    return Table(
-        {"parameter": text_column(paths), **numbers, "unit": text_column([str(item) for item in dimensions]), **known},
-        notes,
-    )
+    return Table.of_rows({**kinds, "points": ONE, "rms_residual": ONE}, rows, notes)
 
 
-def _in_words(error: float, dimension: Dimension) -> str:
-    return format_quantity(error, dimension, 2) if np.isfinite(error) else _UNKNOWN
+def _shown(value: float, error: float, dimension: Dimension, in_words: bool) -> tuple[float | str, ...]:
+    """Value and standard error, in words or followed by their unit."""
+    if not in_words:
+        return value, error, str(dimension)
+    return format_quantity(value, dimension), format_quantity(error, dimension, 2) if np.isfinite(error) else _UNKNOWN
 
 
 def point_table(fit: NetworkFit) -> Table:
@@ -112,10 +102,6 @@ def host_points(fit: HostFit) -> Table:
             "residual": Column(fit.fitted / fit.measured - 1, ONE),
         }
     )
-
-
-def _numbers(values: Sequence[float]) -> Column:
-    return Column(np.asarray(values, dtype=float), ONE)
 
 
 def warned(lines: Iterable[str]) -> tuple[str, ...]:
