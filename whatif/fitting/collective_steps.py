@@ -108,8 +108,9 @@ class StepsFit:
             at = max(place - missing, 0)
             borrowed = PROTOCOLS[missing] if place < missing else ""
             path = f"{self.path}.{protocol}"
-            yield self._fit(path, {"start": SECOND, "gap": SECOND}, [at, count + at], borrowed)
-        yield self._fit(self.path, {"bandwidth_share": ONE}, [-1], "")
+            dimensions = {"start": SECOND, "gap": SECOND}
+            yield _fit_of(path, dimensions, [at, count + at], self.solution, self.points, borrowed)
+        yield _fit_of(self.path, {"bandwidth_share": ONE}, [-1], self.solution, self.points)
 
     def limits_by_path(self) -> dict[str, float]:
         """Limits in B by their paths; 0 for a protocol without points."""
@@ -117,9 +118,6 @@ class StepsFit:
         return {
             f"{self.path}.{name}": limit for name, limit in zip(("short_limit", "eager_limit"), limits, strict=True)
         }
-
-    def _fit(self, path: str, dimensions: Mapping[str, Dimension], at: list[int], borrowed: str) -> Fit:
-        return _fit_of(path, dimensions, at, self.solution, self.points, borrowed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +131,7 @@ class TreeFit:
     def fits(self) -> Iterator[Fit]:
         """Parameters for a platform file."""
         dimensions = {"start": SECOND, "gap": SECOND, "bandwidth": BYTE_PER_SECOND}
-        fit = _fit_of(self.path, dimensions, [0, 1, 2], self.solution, self.points, "")
+        fit = _fit_of(self.path, dimensions, [0, 1, 2], self.solution, self.points)
         # The tuner chooses the sizes.
         yield replace(fit, ranges={"rank_count": fit.ranges["rank_count"]})
 
@@ -144,7 +142,7 @@ def _fit_of(
     at: list[int],
     solution: Solution,
     points: CollectivePoints,
-    borrowed: str,
+    borrowed: str = "",
 ) -> Fit:
     ranges = {name: range_of(values) for name, values in (("message_size", points.sizes), ("rank_count", points.ranks))}
     unseen = tuple(name for name, place in zip(dimensions, at, strict=True) if not (borrowed or solution.seen[place]))

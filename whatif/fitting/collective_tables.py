@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.errors import UsageError, did_you_mean
+from whatif.errors import UsageError, require_choice
 from whatif.fitting.library_points import CollectivePoints
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
@@ -85,9 +85,8 @@ def _buffers(measured: Table, operations: NDArray[Any], ranks: FloatArray) -> Fl
 
 
 def _operation(text: str) -> str:
-    if (name := _ALIASES.get(text, text)) not in COLLECTIVE_OPERATIONS:
-        hint = did_you_mean(text, COLLECTIVE_OPERATIONS)
-        raise UsageError(f"--operation {text}: expected one of {', '.join(COLLECTIVE_OPERATIONS)}{hint}")
+    name = _ALIASES.get(text, text)
+    require_choice("operation", name, COLLECTIVE_OPERATIONS)
     return name
 
 
