@@ -12,7 +12,7 @@ from whatif.errors import InvalidFileError, UsageError
 from whatif.fitting.blas_costs import fit_kernel
 from whatif.fitting.blas_samples import samples_of
 from whatif.fitting.coefficients import fit_coefficients
-from whatif.fitting.mixture import mixture, mixtures
+from whatif.fitting.mixture import mixture
 from whatif.fitting.pieces import fit_pieces
 from whatif.fitting.processors import processors, spread, synthetic_processors
 from whatif.fitting.regression import regression
@@ -299,7 +299,8 @@ def test_a_mixture_has_the_modes_it_was_drawn_from(weights, means):
 
 def test_equal_values_are_one_mode_and_few_values_have_few():
     assert len(mixture(np.ones(50))) == 1
-    assert [len(found) for found in mixtures(np.arange(9.0))] == [1, 2]
+    three_modes = np.add.outer([0.0, 10.0, 20.0], np.linspace(0, 0.3, 4))
+    assert [len(mixture(three_modes[:, :count])) for count in (1, 3, 4)] == [1, 2, 3]
 
 
 def messages(random, noise, slow=0.0):

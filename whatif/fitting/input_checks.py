@@ -33,6 +33,12 @@ def refuse_invalid_numbers(words: str, message_size: FloatArray, time: FloatArra
         raise UsageError(f"{words}: {bad.sum()} rows of impossible sizes or times; {example}")
 
 
+def falls(message_size: FloatArray, time: FloatArray) -> bool:
+    """Whether times go down with the size, by the correlation of ranks: sizes are spaced by powers of two."""
+    size_rank, time_rank = (np.argsort(np.argsort(values, kind="stable")) for values in (message_size, time))
+    return bool(np.corrcoef(size_rank, time_rank)[0, 1] < 0)
+
+
 def disagreement(files: NDArray[Any], keys: Mapping[str, FloatArray], time: FloatArray, limit: float) -> str:
     """Text on the two files that differ most in the median time of equal `keys`, one of them `message_size`.
 

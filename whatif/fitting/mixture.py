@@ -36,21 +36,17 @@ class Mixture:
         return len(self.weights)
 
 
-def mixtures(values: Any, most_modes: int = 4) -> tuple[Mixture, ...]:
-    """The mixtures of 1, 2, .. `most_modes` normals, as far as there are `FEWEST_OF_MODE` values for each mode.
+def mixture(values: Any, most_modes: int = 4) -> Mixture:
+    """The mixture with the least criterion, of 1, 2, .. `most_modes` normals.
 
-    Each starts from equal parts of the sorted values. Raise `UsageError` for no values, or values that are not finite.
+    Each mode has at least `FEWEST_OF_MODE` values on the average, and each mixture starts from equal parts of the
+    sorted values. Raise `UsageError` for no values, or values that are not finite.
     """
     sample = np.sort(np.asarray(values, dtype=float).ravel())
     if not len(sample) or not np.isfinite(sample).all():
         raise UsageError("a mixture needs values, all of them finite")
     most = max(min(most_modes, len(sample) // FEWEST_OF_MODE), 1)
-    return tuple(_settled(sample, count) for count in range(1, most + 1))
-
-
-def mixture(values: Any, most_modes: int = 4) -> Mixture:
-    """The mixture with the least criterion."""
-    return min(mixtures(values, most_modes), key=lambda found: found.criterion)
+    return min((_settled(sample, count) for count in range(1, most + 1)), key=lambda found: found.criterion)
 
 
 def _settled(sample: FloatArray, count: int) -> Mixture:

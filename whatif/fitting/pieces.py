@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from whatif.errors import UsageError
 from whatif.fitting.fit_result import Fit, range_of, root_mean_square
-from whatif.fitting.input_checks import POOR, refuse_invalid_numbers
+from whatif.fitting.input_checks import POOR, falls, refuse_invalid_numbers
 from whatif.fitting.linear import bounded_line, covariance, moments
 from whatif.fitting.mixture import Mixture, mixture
 from whatif.fitting.regression import non_negative
@@ -178,8 +178,7 @@ def _of(size: FloatArray, time: FloatArray, name: str) -> _Calls:
     if different < FEWEST_OF_PIECE:
         among = "" if name == "way" else " among those of the ping-pongs"
         raise UsageError(f"{_WORDS[name]}: {different} message sizes{among}; at least {FEWEST_OF_PIECE} are needed")
-    ranks = np.argsort(np.argsort(time, kind="stable")), np.argsort(np.argsort(size, kind="stable"))
-    if name == "way" and np.corrcoef(*ranks)[0, 1] < 0:
+    if name == "way" and falls(size, time):
         raise UsageError("the times of ping-pongs go down with message size: are the columns mixed up?")
     own = segmented(size, time, weights=time**-2.0, most_segments=MOST_PIECES, fewest=FEWEST_OF_PIECE, bounded=True)
     best = min(own, key=lambda item: item.criterion)

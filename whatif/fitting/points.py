@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError, did_you_mean
-from whatif.fitting.input_checks import FEWEST_SIZES, ONE_KIND, POOR, disagreement, refuse_invalid_numbers
+from whatif.fitting.input_checks import FEWEST_SIZES, ONE_KIND, POOR, disagreement, falls, refuse_invalid_numbers
 from whatif.fitting.pairs import (
     Mask,
     pairs_in_words,
@@ -223,9 +223,7 @@ def _refuse_useless(points: MessagePoints, test: str) -> None:
         raise UsageError(f"the {test} test has {len(sizes)} message sizes; at least {FEWEST_SIZES} are needed")
     if points.time.min() == points.time.max():
         raise UsageError(f"all times of the {test} test are equal: there is nothing to fit")
-    # Ranks do not mind that sizes are spaced by powers of two.
-    ranks = np.argsort(np.argsort(points.time, kind="stable"), kind="stable")
-    if np.corrcoef(np.arange(len(ranks)), ranks)[0, 1] < 0:
+    if falls(points.message_size, points.time):
         raise UsageError(
             f"the times of the {test} test go down with message size: are these bandwidths, or the columns mixed up?"
         )
