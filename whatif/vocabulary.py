@@ -12,6 +12,8 @@ DISTANCES: Final[tuple[DistanceName, ...]] = get_args(DistanceName)
 
 LINK_DOMAIN: Final = "link_domain"
 """Distance between two GPUs that peer links connect."""
+UNKNOWN_PAIRS: Final = "unknown_pairs"
+"""Note of message times with the files of multi-pair tests that lack the number of pairs; elsewhere NaN is one pair."""
 Buffers = Literal["host", "device", "staged"]
 """Memory that holds the data of messages."""
 

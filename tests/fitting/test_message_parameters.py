@@ -13,7 +13,7 @@ from whatif.errors import UsageError
 from whatif.fitting.message_parameters import PROTOCOLS, fit_network
 from whatif.fitting.points import choose
 from whatif.fitting.protocols import find_limits
-from whatif.importers.message_tables import UNKNOWN_PAIRS, measurements
+from whatif.importers.message_tables import measurements
 from whatif.importers.osu import read_osu
 from whatif.importers.rows import joined
 from whatif.models.postal import postal
@@ -360,9 +360,3 @@ def test_a_bandwidth_of_the_node_that_no_count_reached_is_only_a_bound():
     for protocol in PROTOCOLS:
         assert unlimited.fit_of("injection", protocol).undetermined == ("injection_bandwidth",)
         assert limited.fit_of("injection", protocol).undetermined == ()
-
-
-def test_the_note_of_unknown_pairs_has_one_name_in_importers_and_fits():
-    from whatif.fitting import pairs
-
-    assert pairs.UNKNOWN_PAIRS == UNKNOWN_PAIRS

@@ -9,8 +9,9 @@ from numpy.testing import assert_allclose
 from tests.paths import DATA as TEST_DATA
 from whatif.errors import InvalidFileError
 from whatif.importers import numbers as bulk
-from whatif.importers.message_tables import COLUMNS, UNKNOWN_PAIRS
+from whatif.importers.message_tables import COLUMNS
 from whatif.importers.osu import read_osu
+from whatif.vocabulary import UNKNOWN_PAIRS
 
 DATA = TEST_DATA / "importers" / "network" / "cscs"
 

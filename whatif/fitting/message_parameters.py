@@ -15,9 +15,8 @@ from whatif.fitting.fit_result import Fit, range_of, root_mean_square
 from whatif.fitting.forms import Form, form_of
 from whatif.fitting.input_checks import ONE_KIND, POOR
 from whatif.fitting.linear import covariance
-from whatif.fitting.points import MessagePoints, choose
+from whatif.fitting.points import MessagePoints, choose, on_one_node
 from whatif.fitting.protocols import ProtocolLimits, Segmentation, find_limits, protocol_limits, segmentation
-from whatif.fitting.same_node import on_one_node
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
 from whatif.units import BYTE, SECOND, counted, format_quantity

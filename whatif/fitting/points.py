@@ -1,8 +1,9 @@
-"""Selection of rows of measurements for a network fit."""
+"""Rows of measurements for a network fit: the tests and pairs to use, and doubts about them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -11,18 +12,10 @@ from numpy.typing import NDArray
 
 from whatif.errors import UsageError, did_you_mean
 from whatif.fitting.input_checks import FEWEST_SIZES, ONE_KIND, POOR, disagreement, falls, refuse_invalid_numbers
-from whatif.fitting.pairs import (
-    Mask,
-    pairs_in_words,
-    rows_in_words,
-    why_unshared,
-    without_pairs,
-    without_pairs_in_words,
-)
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
-from whatif.units import BYTE, format_quantity
-from whatif.vocabulary import PointWeighting
+from whatif.units import BYTE, SECOND, format_quantity
+from whatif.vocabulary import UNKNOWN_PAIRS, PointWeighting
 
 WINDOWED: Final = ("bandwidth",)
 """Tests with several messages in flight: their time is that of a message in a stream."""
@@ -32,6 +25,17 @@ LONG_TAIL: Final = 2.0
 """Least ratio of the 99th percentile to the mean time of a size that is reported."""
 NOT_STATED: Final = "not stated"
 """Name of rows without a kind of buffers."""
+SHORTEST_BETWEEN_NODES: Final = 0.7e-6
+"""Time in s of a message below which no network is assumed: the shortest that was measured between nodes is 1.04 us
+(Fugaku, IMB; `platforms/fugaku.toml`), and within a socket up to 0.6 us (Summit; `platforms/summit.toml`)."""
+
+# `-N` of srun is the number of nodes; that of mpirun and aprun the number of processes on each.
+_ONE_NODE = re.compile(r"\bsrun\b.*\s(?:-N|--nodes)[ =]*1(?=\s|$)")
+_NODES: Final = "nodes"
+"""Note of the importers with the nodes of the first two processes: `n1, n2`."""
+_HINT: Final = "if they share a node, fit another distance (`--distance intra-socket` or `inter-socket`)"
+
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,3 +231,68 @@ def _refuse_useless(points: MessagePoints, test: str) -> None:
         raise UsageError(
             f"the times of the {test} test go down with message size: are these bandwidths, or the columns mixed up?"
         )
+
+
+def on_one_node(table: Table, choice: Choice) -> str:
+    """Why the processes of chosen rows appear to share a node: names, command line or times; empty if they do not."""
+    names = [text.split(", ") for text in table.notes.get(_NODES, "").split("; ") if text]
+    if shared := next((first for first, second in names if first == second), ""):
+        return f"both processes ran on the node {shared}, as the file says, but the distance is between nodes: {_HINT}"
+    if command := next((text for text in table.notes.get("command", "").split("; ") if _ONE_NODE.search(text)), ""):
+        return f"the processes were started on one node (`{command[:80]}`), but the distance is between nodes: {_HINT}"
+    shortest = float(choice.points.time.min())
+    if choice.test == "ping_pong" and shortest < SHORTEST_BETWEEN_NODES:
+        told, least = (format_quantity(time, SECOND) for time in (shortest, SHORTEST_BETWEEN_NODES))
+        return f"the shortest message takes {told}, and messages between nodes more than {least}: {_HINT}"
+    return ""
+
+
+def without_pairs(table: Table, rows: Mask) -> Mask:
+    """Mask of the rows of one test whose pair count is unknown and not 1.
+
+    Rows without a count are lone pairs where no row has one, but in files of tests of several pairs.
+    """
+    unknown: Mask = rows & np.isnan(table.columns["pair_count"].values)
+    if (rows & ~unknown).any():
+        return unknown
+    files = table.notes.get(UNKNOWN_PAIRS, "").split("; ")
+    several: Mask = unknown & np.isin(table.columns["file"].values.astype(str), [file for file in files if file])
+    return several
+
+
+def without_pairs_in_words(table: Table, left_out: Mask, test: str) -> str:
+    """Warning about rows of `without_pairs`: their files, and how to give the count."""
+    files = ", ".join(dict.fromkeys(table.columns["file"].values[left_out].astype(str))) or "a table"
+    missing = f"{left_out.sum()} rows of the {test} test do not state how many pairs communicate at the same time"
+    give = "write it below the title of OSU's output, `# [ pairs: 4 ]`, or give `pair_count` for a CSV file"
+    return f"{files}: {missing}; {give}"
+
+
+def rows_in_words(table: Table, rows: Mask) -> str:
+    """Some rows by test with its pair counts: `23 rows of bandwidth with 8 pairs, 23 of allreduce`; empty for none."""
+    tests = table.columns["test"].values[rows].astype(str)
+    pairs = table.columns["pair_count"].values[rows]
+    groups = []
+    for test in dict.fromkeys(tests.tolist()):
+        same = pairs[tests == test]
+        counts = np.unique(same[np.isfinite(same)])
+        groups.append(f"{len(same)} of {test}" + (f" with {pairs_in_words(counts)}" if len(counts) else ""))
+    return ", ".join(groups).replace(" of ", " rows of ", 1)
+
+
+def pairs_in_words(counts: Sequence[float] | NDArray[Any]) -> str:
+    """`1 pair`, `1, 2 pairs`."""
+    listed = ", ".join(f"{count:g}" for count in counts)
+    return f"{listed} pair" + ("" if listed == "1" else "s")
+
+
+def why_unshared(table: Table, rows: Mapping[str, Mask]) -> str:
+    """Reason why the rows of some tests contain nothing about sharing: each test has one pair count, or none."""
+    counts = {test: np.unique(table.columns["pair_count"].values[chosen]) for test, chosen in rows.items()}
+    if all(np.isnan(found).all() for found in counts.values()):
+        return "no pair_count was given"
+    if len({float(found[0]) for found in counts.values()}) == 1:
+        return "all measurements have the same number of pairs"
+    words = ("no pair count" if np.isnan(found[0]) else f"{pairs_in_words(found)} only" for found in counts.values())
+    each = ", ".join(f"{test} has {text}" for test, text in zip(counts, words, strict=True))
+    return f"{each}, and one test needs two pair counts"

@@ -39,9 +39,6 @@ the number of pairs that communicate at the same time. `p90_time` is the one tha
 values are NaN, or an empty text. `buffers` is `host`, `device`, `host to device` or `device to host`.
 """
 
-UNKNOWN_PAIRS: Final = "unknown_pairs"
-"""Note with the files of multi-pair tests that lack the number of pairs; in other files NaN means one pair."""
-
 
 def measurements(columns: Mapping[str, Any], notes: Mapping[str, str], warnings: Sequence[str] = ()) -> Table:
     """Table of message measurements; missing columns are filled, scalars spread to the length of the others."""

@@ -18,11 +18,11 @@ from typing import Final
 
 import numpy as np
 
-from whatif.importers.message_tables import UNKNOWN_PAIRS
 from whatif.importers.numbers import RowReader, Section, table_of
 from whatif.importers.text import pieces_of
 from whatif.table import Table
 from whatif.units import UnitError, parse_unit
+from whatif.vocabulary import UNKNOWN_PAIRS
 
 DEFAULT_WINDOW: Final = 64
 """Messages in flight in `osu_bw`, `osu_bibw` and `osu_mbw_mr` if the output does not state the window."""
