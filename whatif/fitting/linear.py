@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
 
-SUM_COUNT: Final = 6
 _SINGULAR: Final = 1e-13
 
 
@@ -22,32 +21,24 @@ def moments(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
     return np.stack(columns, axis=-1)
 
 
-def free_line(sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Intercept, slope and weighted sum of squared residuals for sums of shape (..., 6); one x alone gives slope 0."""
-    intercept, slope = _coefficients(sums)
-    return intercept, slope, _rest(sums, intercept, slope)
-
-
 def bounded_line(sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Line of `free_line` for y ≥ 0 with intercept and slope not below 0, as for times of messages."""
-    w, _, wy, wxx, wxy, _ = (sums[..., index] for index in range(SUM_COUNT))
-    intercept, slope = _coefficients(sums)
+    """Intercept, slope and weighted sum of squared residuals of y ≥ 0 for sums of shape (..., 6).
+
+    Neither intercept nor slope is below 0, as for times of messages; one x alone gives slope 0.
+    """
+    w, wx, wy, wxx, wxy, _ = np.moveaxis(sums, -1, 0)
+    spread = w * wxx - wx * wx
+    single = spread <= _SINGULAR * w * wxx
+    slope = np.where(single, 0.0, (w * wxy - wx * wy) / np.where(single, 1.0, spread))
+    intercept = (wy - slope * wx) / np.where(w > 0, w, 1.0)
     level, ray = slope < 0, (slope >= 0) & (intercept < 0)
     slope = np.where(level, 0.0, np.where(ray, wxy / np.where(wxx > 0, wxx, 1.0), slope))
     intercept = np.where(level, wy / np.where(w > 0, w, 1.0), np.where(ray, 0.0, intercept))
     return intercept, slope, _rest(sums, intercept, slope)
 
 
-def _coefficients(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-    w, wx, wy, wxx, wxy, _ = (sums[..., index] for index in range(SUM_COUNT))
-    spread = w * wxx - wx * wx
-    single = spread <= _SINGULAR * w * wxx
-    slope = np.where(single, 0.0, (w * wxy - wx * wy) / np.where(single, 1.0, spread))
-    return (wy - slope * wx) / np.where(w > 0, w, 1.0), slope
-
-
 def _rest(sums: FloatArray, intercept: FloatArray, slope: FloatArray) -> FloatArray:
-    w, wx, wy, wxx, wxy, wyy = (sums[..., index] for index in range(SUM_COUNT))
+    w, wx, wy, wxx, wxy, wyy = np.moveaxis(sums, -1, 0)
     along = 2 * intercept * (slope * wx - wy) - 2 * slope * wxy
     rest: FloatArray = np.maximum(wyy + along + intercept**2 * w + slope**2 * wxx, 0.0)
     return rest

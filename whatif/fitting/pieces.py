@@ -180,7 +180,7 @@ def _of(size: FloatArray, time: FloatArray, name: str) -> _Calls:
         raise UsageError(f"{_WORDS[name]}: {different} message sizes{among}; at least {FEWEST_OF_PIECE} are needed")
     if name == "way" and falls(size, time):
         raise UsageError("the times of ping-pongs go down with message size: are the columns mixed up?")
-    own = segmented(size, time, weights=time**-2.0, most_segments=MOST_PIECES, fewest=FEWEST_OF_PIECE, bounded=True)
+    own = segmented(size, time, weights=time**-2.0, most_segments=MOST_PIECES, fewest=FEWEST_OF_PIECE)
     best = min(own, key=lambda item: item.criterion)
     return _Calls(size, time, max(float(np.sqrt(best.rest / len(size))), 1e-6))
 
@@ -200,7 +200,7 @@ def _segmented(calls: dict[str, _Calls]) -> tuple[Segments, ...]:
     )
     owner = np.repeat(np.arange(len(calls)), [len(item.size) for item in calls.values()])
     fewest = min(FEWEST_OF_PIECE, len(np.unique(size)))
-    return segmented(size, time, weights=weights, groups=owner, most_segments=MOST_PIECES, fewest=fewest, bounded=True)
+    return segmented(size, time, weights=weights, groups=owner, most_segments=MOST_PIECES, fewest=fewest)
 
 
 def _starts(found: Segments) -> list[float]:

@@ -47,8 +47,6 @@ class Segmentation:
     """`found`: protocol limits; `given`: limits of the user; `lines`: the best lines, without meaning as limits."""
     limits: tuple[float, ...]
     """The largest measured size of each part but the last, ascending."""
-    next_sizes: tuple[float, ...]
-    """The measured size that follows each limit: the protocol changes somewhere between the two."""
     criterion: float
     """Bayesian information criterion: the lowest is the best."""
     error: float
@@ -74,7 +72,6 @@ def find_limits(points: MessagePoints) -> tuple[Segmentation, ...]:
         groups=typical.process_count,
         most_segments=MOST_SEGMENTS,
         fewest=FEWEST_SIZES_OF_SEGMENT,
-        bounded=True,
         floor=FLOOR,
         effective_count=_effective_count(typical),
     )
@@ -96,7 +93,6 @@ def segmentation(points: MessagePoints, limits: tuple[float, ...], kind: Literal
         limits,
         weights=typical.weights("relative"),
         groups=typical.process_count,
-        bounded=True,
         floor=FLOOR,
         effective_count=_effective_count(typical),
     )
@@ -130,9 +126,8 @@ def protocol_limits(found: tuple[float, ...], sizes: FloatArray) -> tuple[float,
 
 
 def _segmentation(kind: Literal["found", "given", "lines"], segments: Segments, count: int) -> Segmentation:
-    breaks, following = segments.breaks.tolist(), segments.next_values.tolist()
     error = float(np.sqrt(segments.rest / count))
-    return Segmentation(kind, tuple(breaks), tuple(following), segments.criterion, error)
+    return Segmentation(kind, tuple(segments.breaks.tolist()), segments.criterion, error)
 
 
 def _typical(points: MessagePoints) -> MessagePoints:

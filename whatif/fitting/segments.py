@@ -9,7 +9,7 @@ criterion is G. Schwarz, "Estimating the dimension of a model", Ann. Stat. 6, 19
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,19 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError
-from whatif.fitting.linear import bounded_line, free_line, moments
+from whatif.fitting.linear import bounded_line, moments
 from whatif.models.quantities import FloatArray
 
 MOST_CUTS: Final = 384
 """Places for a cut that the dynamic program looks at; all others are tried one by one afterwards."""
 IntArray = NDArray[np.intp]
-Line = Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]]
 _MOST_ROUNDS: Final = 50
 
 
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """Lines `y = intercept + slope x` over consecutive ranges of x."""
+    """Lines `y = intercept + slope x` over consecutive ranges of x, neither of the two below 0."""
 
     breaks: FloatArray
     """Shape (segments - 1,): the largest x of each segment but the last."""
@@ -47,23 +46,6 @@ class Segments:
     def __len__(self) -> int:
         return len(self.breaks) + 1
 
-    def __call__(self, x: Any, group: int = 0) -> FloatArray:
-        """Values of the lines at x."""
-        place = np.searchsorted(self.breaks, np.asarray(x, dtype=float), side="left")
-        line: FloatArray = self.intercepts[group, place] + self.slopes[group, place] * np.asarray(x, dtype=float)
-        return line
-
-
-@dataclass(frozen=True)
-class _Measure:
-    count: int
-    effective_count: float
-    floor: float
-
-    def criterion(self, rest: float, parameter_count: int) -> float:
-        variance = max(rest / self.count + self.floor, np.finfo(float).tiny)
-        return float(self.effective_count * np.log(variance) + parameter_count * np.log(self.effective_count))
-
 
 def segmented(
     x: Any,
@@ -73,26 +55,22 @@ def segmented(
     groups: Any = None,
     most_segments: int = 3,
     fewest: int = 2,
-    bounded: bool = False,
     floor: float = 0.0,
     effective_count: float | None = None,
 ) -> tuple[Segments, ...]:
     """Best divisions of x into 1, 2, .. `most_segments` segments with a line for each.
 
     `weights` are 1/σ² of each y, `groups` separates points into lines with common breaks, `fewest` is
-    the number of different x in a segment, `bounded` keeps intercepts and slopes from going below 0, `floor` is
-    added to rest / n in the criterion: a least variance, `effective_count` replaces n elsewhere
-    in the criterion where residuals are not independent. Element i of the result has i + 1
-    segments; numbers of segments for which there are too few x are left out. Raises `UsageError` where x and y do
-    not fit each other, are not finite, or have fewer than `fewest` different x.
+    the number of different x in a segment, `floor` is added to rest / n in the criterion: a least variance,
+    `effective_count` replaces n elsewhere in the criterion where residuals are not independent. Element i of the result
+    has i + 1 segments; numbers of segments for which there are too few x are left out. Raises `UsageError` where x and
+    y do not fit each other, are not finite, or have fewer than `fewest` different x.
     """
-    line = bounded_line if bounded else free_line
     values, prefix, count = _prefix(x, y, weights, groups)
-    measure = _Measure(count, effective_count or count, floor)
     if len(values) < max(fewest, 1):
         raise UsageError(f"a segment needs {fewest} different x; there are {len(values)}")
     cuts = _cuts(len(values))
-    costs = _costs(prefix, cuts, fewest, line)
+    costs = _costs(prefix, cuts, fewest)
     found = []
     best, steps = costs[0], list[IntArray]()
     for segments in range(1, min(most_segments, len(values) // fewest) + 1):
@@ -104,8 +82,8 @@ def segmented(
             break
         places = _traced(cuts, steps)
         if len(cuts) <= len(values):
-            places = _refined(prefix, places, fewest, line)
-        found.append(_described(values, prefix, places, line, measure))
+            places = _refined(prefix, places, fewest)
+        found.append(_described(values, prefix, places, count, floor, effective_count))
     return tuple(found)
 
 
@@ -116,7 +94,6 @@ def segments_at(
     *,
     weights: Any = None,
     groups: Any = None,
-    bounded: bool = False,
     floor: float = 0.0,
     effective_count: float | None = None,
 ) -> Segments:
@@ -124,8 +101,7 @@ def segments_at(
     values, prefix, count = _prefix(x, y, weights, groups)
     inner = np.searchsorted(values, np.asarray(breaks, dtype=float), side="right")
     places = np.unique(np.concatenate(([0], inner, [len(values)])))
-    measure = _Measure(count, effective_count or count, floor)
-    return _described(values, prefix, places, bounded_line if bounded else free_line, measure)
+    return _described(values, prefix, places, count, floor, effective_count)
 
 
 def _prefix(x: Any, y: Any, weights: Any, groups: Any) -> tuple[FloatArray, FloatArray, int]:
@@ -153,17 +129,17 @@ def _cuts(count: int) -> IntArray:
     return np.unique(np.linspace(0, count, min(count, MOST_CUTS) + 1).round().astype(np.intp))
 
 
-def _cost(prefix: FloatArray, start: IntArray, end: IntArray, line: Line) -> FloatArray:
+def _cost(prefix: FloatArray, start: IntArray, end: IntArray) -> FloatArray:
     """Rest of the segments from start to end, elementwise, over all groups."""
-    total: FloatArray = sum((line(group[end] - group[start])[2] for group in prefix), start=np.zeros(1))
+    total: FloatArray = sum((bounded_line(group[end] - group[start])[2] for group in prefix), start=np.zeros(1))
     return total
 
 
-def _costs(prefix: FloatArray, cuts: IntArray, fewest: int, line: Line) -> FloatArray:
+def _costs(prefix: FloatArray, cuts: IntArray, fewest: int) -> FloatArray:
     starts, ends = np.meshgrid(cuts, cuts, indexing="ij")
     costs = np.full(starts.shape, np.inf)
     possible = ends - starts >= fewest
-    costs[possible] = _cost(prefix, starts[possible], ends[possible], line)
+    costs[possible] = _cost(prefix, starts[possible], ends[possible])
     return costs
 
 
@@ -176,7 +152,7 @@ def _traced(cuts: IntArray, steps: list[IntArray]) -> IntArray:
     return places
 
 
-def _refined(prefix: FloatArray, places: IntArray, fewest: int, line: Line) -> IntArray:
+def _refined(prefix: FloatArray, places: IntArray, fewest: int) -> IntArray:
     """Each inner cut moved to the best place between its neighbours, until none moves."""
     places = places.copy()
     for _ in range(_MOST_ROUNDS):
@@ -184,17 +160,20 @@ def _refined(prefix: FloatArray, places: IntArray, fewest: int, line: Line) -> I
         for index in range(1, len(places) - 1):
             low, high = places[index - 1], places[index + 1]
             tried = np.arange(low + fewest, high - fewest + 1)
-            costs = _cost(prefix, np.full_like(tried, low), tried, line)
-            costs = costs + _cost(prefix, tried, np.full_like(tried, high), line)
+            costs = _cost(prefix, np.full_like(tried, low), tried)
+            costs = costs + _cost(prefix, tried, np.full_like(tried, high))
             places[index] = tried[int(np.argmin(costs))]
         if (places == before).all():
             break
     return places
 
 
-def _described(values: FloatArray, prefix: FloatArray, places: IntArray, line: Line, measure: _Measure) -> Segments:
-    intercepts, slopes, rests = line(prefix[:, places[1:]] - prefix[:, places[:-1]])
+def _described(
+    values: FloatArray, prefix: FloatArray, places: IntArray, count: int, floor: float, effective_count: float | None
+) -> Segments:
+    intercepts, slopes, rests = bounded_line(prefix[:, places[1:]] - prefix[:, places[:-1]])
     rest = float(rests.sum())
-    criterion = measure.criterion(rest, 2 * intercepts.size + len(places) - 2)
+    variance, number = max(rest / count + floor, np.finfo(float).tiny), effective_count or count
+    criterion = float(number * np.log(variance) + (2 * intercepts.size + len(places) - 2) * np.log(number))
     inner = places[1:-1]
     return Segments(values[inner - 1], values[inner], intercepts, slopes, rest, criterion)
