@@ -15,8 +15,7 @@ from tests.fitting import scaling_errors
 from tests.paths import DATA, ROOT
 from whatif.api.measurements import ImportedTable
 from whatif.errors import UsageError
-from whatif.fitting.scaling_candidates import CACHE, CANDIDATES, POWER, TERMS
-from whatif.fitting.scaling_fits import Problems, non_negative, predictions
+from whatif.fitting.scaling_fits import CACHE, CANDIDATES, POWER, TERMS, Problems, non_negative, predictions
 from whatif.fitting.scaling_runs import runs_of
 from whatif.fitting.scaling_study import NOTHING_HELD_OUT, ScalingOptions, study_scaling
 from whatif.table import Column, Table

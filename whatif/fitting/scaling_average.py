@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.fitting.hypotheses import IntArray
-from whatif.fitting.scaling_candidates import CANDIDATES
-from whatif.fitting.scaling_fits import Problems, predictions
+from whatif.fitting.scaling_fits import CANDIDATES, Problems, predictions
 from whatif.models.quantities import FloatArray
 
 CANDIDATE_PRIOR: Final = 0.1

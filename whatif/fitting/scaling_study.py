@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from whatif.errors import UsageError, did_you_mean, listed, require_choice, require_level
 from whatif.fitting.grid_runs import MOST_COUNTED
 from whatif.fitting.scaling_average import Averages, ScalingModel
-from whatif.fitting.scaling_candidates import CANDIDATES
+from whatif.fitting.scaling_fits import CANDIDATES
 from whatif.fitting.scaling_runs import ITERATIONS, NODES, PROCESSES, ScalingRuns, Series, files_in_words, runs_of
 from whatif.limits import SCALING_TABLES
 from whatif.models.quantities import FloatArray
