@@ -12,8 +12,7 @@ import pytest
 from tests.paths import DATA, ROOT
 from whatif.errors import InvalidFileError, UsageError
 from whatif.extras import install_command
-from whatif.importers.logs import LONGEST, Pattern, is_log, pattern_of, read_logs, shipped_patterns
-from whatif.importers.regular_expressions import user_expression
+from whatif.importers.logs import LONGEST, Pattern, is_log, pattern_of, read_logs, shipped_patterns, user_expression
 
 LOGS = DATA / "runs" / "logs"
 OWN = """\

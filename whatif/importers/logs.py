@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -13,8 +14,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from whatif.errors import InvalidFileError, UsageError, abridged, did_you_mean
+from whatif.extras import install_command
 from whatif.importers.cell_numbers import numbers_of
-from whatif.importers.regular_expressions import checked, shipped_expression, user_expression
 from whatif.importers.run_columns import has_known_unit, run_table
 from whatif.importers.text import chunks, refuse
 from whatif.schema.fields import StrictTable
@@ -29,6 +30,8 @@ _TIME: Final = "total_time"
 """Column that every run has that came to its end."""
 LONGEST: Final = 500
 """Characters of a line that are searched."""
+MOST_LETTERS: Final = 500
+"""Letters of a regular expression of a user."""
 _FOLDER: Final = Path(str(files("whatif.importers") / "log_patterns"))
 Row = dict[str, str]
 """Texts of one run by column."""
@@ -188,6 +191,40 @@ class _Collector:
 
 def _heading(name: str, column: LogColumn) -> str:
     return f"{name} [{column.unit}]" if column.unit else name
+
+
+def shipped_expression(text: str) -> re.Pattern[str]:
+    """Compiled expression of the program; tests search lines made to be slow with it."""
+    return re.compile(text, re.ASCII)
+
+
+def user_expression(text: str) -> Any:
+    """Compiled expression of a user, which takes time in proportion to the line (extra `logs`).
+
+    Raise `ValueError` for one that RE2 does not know, such as a reference or a look-ahead.
+    """
+    try:
+        import re2
+    except ImportError:
+        raise UsageError(f"patterns of your own need RE2: {install_command('logs')}") from None
+    if len(text) > MOST_LETTERS:
+        raise ValueError(f"longer than {MOST_LETTERS} letters")
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(text, options)
+    except re2.error as error:
+        reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error
+        raise ValueError(f"`{text}` is not a regular expression of RE2: {reason}") from None
+
+
+def checked(expression: Any, text: str, groups: int) -> Any:
+    """Expression with a number of groups. Raise `ValueError` for another number."""
+    if groups and expression.groups < groups:
+        raise ValueError(f"`{text}` has no group: put the value in parentheses, `time: (\\S+) s`")
+    if groups and expression.groups > groups:
+        raise ValueError(f"`{text}` has {expression.groups} groups: `(?:..)` is one that is not a value")
+    return expression
 
 
 def shipped_patterns() -> tuple[str, ...]:
