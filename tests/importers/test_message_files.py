@@ -309,7 +309,7 @@ def test_other_files_are_refused_with_a_list_of_known_formats(tmp_path, content,
         read_network(path)
     assert message in str(caught.value)
     if "known" in message:
-        assert all(known.name in str(caught.value) for known in FORMATS)
+        assert all(name in str(caught.value) for name in FORMATS)
 
 
 def test_more_rows_than_fit_together_are_refused(tmp_path, monkeypatch):

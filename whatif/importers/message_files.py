@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Final
@@ -21,36 +20,24 @@ from whatif.table import Table
 
 HEAD_SIZE: Final = 256 * 2**10
 """Bytes at the beginning of a file that show its format."""
-
-
-@dataclass(frozen=True)
-class Format:
-    """Format: its name, a pattern of its texts, and the function that reads a file."""
-
-    name: str
-    mark: re.Pattern[str]
-    reader: str
-
-
-def _format(name: str, mark: str, reader: str) -> Format:
-    return Format(name, re.compile(mark, re.MULTILINE), reader)
-
-
-FORMATS: Final = (
-    _format("OSU micro-benchmarks", r"#[ \t]*OSU \S+.* (?:Test|v\d)", "osu.read_osu"),
-    _format(
-        "Intel MPI Benchmarks", r"#bytes[ \t]+#repetitions|#repetitions[ \t]+t_min|# Benchmarking \w", "imb.read_imb"
+FORMATS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
+    "OSU micro-benchmarks": (re.compile(r"#[ \t]*OSU \S+.* (?:Test|v\d)"), "osu.read_osu"),
+    "Intel MPI Benchmarks": (
+        re.compile(r"#bytes[ \t]+#repetitions|#repetitions[ \t]+t_min|# Benchmarking \w"), "imb.read_imb",
     ),
-    _format("Netgauge", r"## Netgauge v\d|PRTT\(1,0,s\)", "netgauge.read_netgauge"),
-    _format("ping-pong log", r"^\[Rank \d+\] comp time:|^Pingpong for$", "ping_pong_log.read_ping_pong_log"),
-    _format(
-        "nccl-tests",
-        r"#[ \t]+size[ \t]+count[ \t]+type|^# Collective test starting: \w+_perf",
+    "Netgauge": (re.compile(r"## Netgauge v\d|PRTT\(1,0,s\)"), "netgauge.read_netgauge"),
+    "ping-pong log": (
+        re.compile(r"^\[Rank \d+\] comp time:|^Pingpong for$", re.M), "ping_pong_log.read_ping_pong_log",
+    ),
+    "nccl-tests": (
+        re.compile(r"#[ \t]+size[ \t]+count[ \t]+type|^# Collective test starting: \w+_perf", re.M),
         "nccl_tests.read_nccl_tests",
     ),
-    _format("SimGrid calibration", r"\A(?:\d+,)?MPI_\w+,\d+,[\d.eE+-]+,[\d.eE+-]+$", "simgrid.read_simgrid"),
-)
-"""Formats that are detected by content; CSV files need a mapping of their columns."""
+    "SimGrid calibration": (
+        re.compile(r"\A(?:\d+,)?MPI_\w+,\d+,[\d.eE+-]+,[\d.eE+-]+$", re.M), "simgrid.read_simgrid",
+    ),
+}  # fmt: skip
+"""Formats that are detected by content: pattern of their beginning, and reader. CSV files need a mapping of columns."""
 
 
 def read_network(path: Path, mapping: Mapping[str, str] | None = None, where: Mapping[str, str] | None = None) -> Table:
@@ -59,12 +46,11 @@ def read_network(path: Path, mapping: Mapping[str, str] | None = None, where: Ma
     Raise `InvalidFileError` for a file of no known format.
     """
     head = _head(path)
-    found = _recognised(head)
-    if found is not None:
+    if name := _recognised(head):
         if where:
             raise UsageError(f"{shown_path(path)}: rows can be chosen by column in CSV files only")
-        with reading(path, found.name):
-            return _reader(found)(path)
+        with reading(path, name):
+            return _reader(name)(path)
     if not head.strip():
         raise refuse(shown_path(path), "no measurements in this file: it is empty")
     if is_platform(path):
@@ -100,19 +86,20 @@ def read_networks(
 
 def is_network(path: Path) -> bool:
     """Whether a file has a format that is detected by content, or is a platform of SimGrid."""
-    return path.is_file() and (is_platform(path) or _recognised(_head(path)) is not None)
+    return path.is_file() and (is_platform(path) or _recognised(_head(path)) != "")
 
 
 def _head(path: Path) -> str:
     return next(chunks(path, HEAD_SIZE), "")
 
 
-def _recognised(head: str) -> Format | None:
-    return next((known for known in FORMATS if known.mark.search(head)), None)
+def _recognised(head: str) -> str:
+    """Name of a format; empty if it is not known."""
+    return next((name for name, (pattern, _) in FORMATS.items() if pattern.search(head)), "")
 
 
-def _reader(found: Format) -> Callable[[Path], Table]:
-    module, function = found.reader.split(".")
+def _reader(name: str) -> Callable[[Path], Table]:
+    module, function = FORMATS[name][1].split(".")
     reader: Callable[[Path], Table] = getattr(import_module(f"whatif.importers.{module}"), function)
     return reader
 
@@ -122,8 +109,7 @@ def _has_own_names(head: str) -> bool:
 
 
 def _unknown(head: str) -> str:
-    known = ", ".join(known.name for known in FORMATS)
     rows = [line.split(",") for line in head.splitlines() if not line.startswith("#")][:2]
     is_table = len(rows) > 1 and len(rows[0]) == len(rows[1]) > 1
     columns = f" ({listed((cell.strip() for cell in rows[0]), 9)})" if is_table else ""
-    return f"no known format ({known}); for a CSV file, name its columns{columns}: --columns '{EXAMPLE}'"
+    return f"no known format ({', '.join(FORMATS)}); for a CSV file, name its columns{columns}: --columns '{EXAMPLE}'"
