@@ -429,6 +429,14 @@ def test_rows_of_a_calibration_are_chosen_by_numbers_as_those_of_other_sheets():
     assert read_calibration(text, where={"run": "2"}).columns["time"].values.tolist() == [1e-3]
 
 
+@pytest.mark.parametrize("separator", [" ", "|", ",", "\t"])
+def test_calibrations_are_laid_out_as_other_sheets_may_be(separator):
+    rows = ("# time [us],size", "2,10", "4,20", "6,3 # the shortest")
+    table = read_calibration("\n".join(row.replace(",", separator) for row in rows) + "\n")
+    assert table.columns["time"].values.tolist() == [2e-6, 4e-6, 6e-6]
+    assert table.columns["size"].values.tolist() == [10, 20, 3]
+
+
 HEAD = "time,m,n,k\n"
 ROWS = "".join(f"{1e-9 * (4 + i) ** 3},{4 + i},{5 + i},{6 + i}\n" for i in range(20))
 

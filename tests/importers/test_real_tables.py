@@ -142,6 +142,7 @@ def test_tables_of_job_accounting_and_between_blanks_are_read(text):
             [2, 3, NAN],
         ),
         ("note #,time [s]\na,2\nb,3\n", None, [2, 3]),
+        ("note time [s]\na 2 # fast\nb  3   # slow\n", ["a", "b"], [2, 3]),
     ],
 )
 def test_a_comment_begins_a_line_or_follows_a_complete_row(text, notes, times, short, monkeypatch):

@@ -10,21 +10,28 @@ such as `duration` or `intercept`, are in `HEADINGS`. Times without a unit in th
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whatif.errors import UsageError, did_you_mean
-from whatif.importers.mapping import SheetLayout, filters_of, no_column, position_of, split_unit, symbol_of
-from whatif.importers.numbers import MOST_ROWS, is_number
-from whatif.importers.sheets import same_value
-from whatif.importers.text import CUT_OFF, read_as_it_ends, refuse, text_of
+from whatif.importers.mapping import (
+    SheetLayout,
+    filters_in_words,
+    filters_of,
+    no_column,
+    position_of,
+    split_unit,
+    symbol_of,
+)
+from whatif.importers.numbers import is_number
+from whatif.importers.sheets import SheetRows, opened, read_rows
+from whatif.importers.text import read_as_it_ends, refuse, text_of
 from whatif.models.quantities import FloatArray
-from whatif.table import Column, Table, noted
+from whatif.table import Column, Table, noted, text_column
 from whatif.units import BYTE, ONE, SECOND, Dimension, UnitError, parse_unit
 from whatif.vocabulary import MATRIX_TERMS
 
@@ -53,12 +60,6 @@ TEXTS: Final = ("test", "node", "cpu", "run", "kernel", "machine")
 _SIZES: Final = ("m", "n", "k", "size", "message_size", "busy_cores")
 
 
-@dataclass(frozen=True)
-class _Row:
-    line: int
-    cells: list[str]
-
-
 def read_calibration(
     source: str | Path,
     file: str = "<text>",
@@ -72,37 +73,16 @@ def read_calibration(
     of no known kind, cells that are not numbers, times that are not above zero, and sizes below one.
     """
     text, file = text_of(source, file, read_as_it_ends)
-    sheet, rows, warnings = _rows(text, file)
+    sheet, first, _ = opened([text], file)
     positions = _positions(sheet, mapping or {})
     kind = _kind(positions, sheet, file)
     filters = filters_of(sheet, where or {})
-    chosen = [row for row in rows if all(same_value(row.cells[at].strip(), value) for at, value in filters.items())]
-    if not chosen:
-        raise refuse(file, "no rows" + "".join(f" with {name}={value}" for name, value in (where or {}).items()))
-    columns = {name: _column(name, at, sheet, chosen, file) for name, at in positions.items()}
+    rows = read_rows([first], sheet, dict.fromkeys(positions.values(), False), filters, file)
+    if not rows.count:
+        raise refuse(file, f"no rows{filters_in_words(where or {})}")
+    columns = {name: _column(name, at, rows) for name, at in positions.items()}
     _refuse_several_machines(columns, file)
-    return Table(columns, noted({"file": file, "kind": kind}, warnings))
-
-
-def _rows(text: str, file: str) -> tuple[SheetLayout, list[_Row], list[str]]:
-    """Headings, complete rows, and warnings about a last row that was cut off."""
-    lines = [(at, line) for at, line in enumerate(text.splitlines(), 1) if line.strip() and line.lstrip()[0] != "#"]
-    if not lines:
-        raise refuse(file, "no calibration in this file: it is empty")
-    start, heading = lines[0]
-    separator = max("\t,;", key=heading.count)
-    names = tuple(cell.strip() for cell in next(csv.reader([heading], delimiter=separator)))
-    if len(lines) > MOST_ROWS:
-        raise refuse(file, f"more than {MOST_ROWS:,} rows: split the file, or keep a part of the rows")
-    warnings = []
-    if lines[1:] and not text.endswith("\n"):
-        warnings.append(f"{file}:{lines.pop()[0]}: {CUT_OFF}")
-    cells = csv.reader((line for _, line in lines[1:]), delimiter=separator)
-    rows = [_Row(at, row) for (at, _), row in zip(lines[1:], cells, strict=False)]
-    wrong = next((row for row in rows if len(row.cells) != len(names)), None)
-    if wrong is not None:
-        raise refuse(file, f"{len(wrong.cells)} cells where the heading has {len(names)}", wrong.line)
-    return SheetLayout(separator, names, start), rows, warnings
+    return Table(columns, noted({"file": file, "kind": kind}, rows.warnings))
 
 
 def _positions(sheet: SheetLayout, mapping: Mapping[str, str]) -> dict[str, int]:
@@ -132,25 +112,27 @@ def _kind(positions: Mapping[str, int], sheet: SheetLayout, file: str) -> str:
     raise refuse(file, f"no calibration: the columns are {listed}; needed are {wanted} (`--columns` names them)", 1)
 
 
-def _column(name: str, at: int, sheet: SheetLayout, rows: list[_Row], file: str) -> Column:
+def _column(name: str, at: int, rows: SheetRows) -> Column:
+    cells, heading = [str(cell).strip() for frame in rows.frames for cell in frame[at]], rows.sheet.names[at]
     if name in TEXTS:
-        return Column(np.array([row.cells[at].strip() for row in rows], dtype=object))
+        return text_column(cells)
     dimension = BYTE if name == "message_size" else ONE if name in _SIZES else SECOND
-    return Column(_numbers(name, at, sheet.names[at], rows, file) * _scale(sheet.names[at], dimension, file), dimension)
+    values = _numbers(name, cells, heading, np.concatenate(rows.lines), rows.file)
+    return Column(values * _scale(heading, dimension, rows.file), dimension)
 
 
-def _numbers(name: str, at: int, heading: str, rows: list[_Row], file: str) -> FloatArray:
+def _numbers(name: str, cells: list[str], heading: str, lines: NDArray[np.int64], file: str) -> FloatArray:
     try:
-        values = np.array([row.cells[at] for row in rows], dtype=float)
+        values = np.array(cells, dtype=float)
     except ValueError:
-        wrong = next((row for row in rows if not is_number(row.cells[at].strip())), rows[0])
-        raise refuse(file, f"`{wrong.cells[at].strip()[:40]}` is not a number", wrong.line, heading) from None
+        place = next((place for place, cell in enumerate(cells) if not is_number(cell)), 0)
+        raise refuse(file, f"`{cells[place][:40]}` is not a number", int(lines[place]), heading) from None
     least = 1.0 if name in ("m", "n", "k", "size", "busy_cores") else 0.0
     bad = ~(np.isfinite(values) & ((values > 0) if name == "time" else (values >= least)))
     if bad.any():
-        row = rows[int(np.argmax(bad))]
+        place = int(np.argmax(bad))
         wanted = "above zero" if name == "time" else f"at least {least:g}"
-        raise refuse(file, f"`{row.cells[at].strip()[:40]}` must be a number {wanted}", row.line, heading)
+        raise refuse(file, f"`{cells[place][:40]}` must be a number {wanted}", int(lines[place]), heading)
     return values
 
 

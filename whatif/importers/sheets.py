@@ -134,7 +134,7 @@ def _heading(text: str, rows: Sequence[str]) -> str:
 def _blank_separated(heading: str, rows: Sequence[str], line: int, file: str) -> SheetLayout:
     """Layout of columns between blanks, or of one column of numbers. Raise `InvalidFileError` for a text."""
     words = tuple(_BLANKS.split(heading))
-    if rows and len(words) == len(rows[0].split()) > 1:
+    if rows and len(words) > 1 and len(words) in {len(rows[0].split()), len(re.sub(r"\s#.*", "", rows[0]).split())}:
         return SheetLayout(" ", words, line)
     if not all(is_missing(row.strip()) or looks_like_number(row.strip()) for row in rows[:_FEW_ROWS]):
         raise refuse(file, NOT_A_TABLE, line)
@@ -208,7 +208,7 @@ def _without_comment(row: str, sheet: SheetLayout) -> str:
         cells = next(csv.reader([row[:at].strip()], delimiter=sheet.separator, skipinitialspace=True), [])
         last = cells[-1].strip() if cells else ""
         if not cells or (len(cells) == len(sheet.names) and last and (is_missing(last) or looks_like_number(last))):
-            return row[:at] + "\n"
+            return row[:at].rstrip() + "\n"
     return row
 
 
@@ -292,11 +292,11 @@ def kept(frame: Mapping[int, NDArray[Any]], filters: Mapping[int, str]) -> NDArr
     keep = np.ones(len(next(iter(frame.values()))), dtype=bool)
     for position, value in filters.items():
         cells = frame[position].tolist()
-        same = {cell: same_value(str(cell).strip(), value) for cell in set(cells)}
+        same = {cell: _same_value(str(cell).strip(), value) for cell in set(cells)}
         keep &= np.fromiter(map(same.__getitem__, cells), bool, len(cells))
     return keep
 
 
-def same_value(cell: str, value: str) -> bool:
+def _same_value(cell: str, value: str) -> bool:
     """Whether a cell has the value of a filter, as a text or as a number."""
     return cell == value or (is_number(cell) and is_number(value) and float(cell) == float(value))
