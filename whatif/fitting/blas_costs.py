@@ -30,9 +30,13 @@ from whatif.fitting.regression import NOISES
 from whatif.models.quantities import FloatArray
 from whatif.schema.blas_kernels import KERNEL_NAMES
 from whatif.table import Column, Table
-from whatif.units import ONE, SECOND
+from whatif.units import ONE, SECOND, Dimension
 
 MODELS: Final = ("M-0", "M-1", "M-2", "M'", "M_H-0", "M_H-1", "M_H-2", "M_H'")
+COMPARED: Final[Mapping[str, Dimension | None]] = {
+    "kernel": None, "model": None, "noise": None, "parameter_count": ONE, "criterion": ONE, "error": ONE,
+}  # fmt: skip
+"""Columns of a comparison of models, with the dimensions of numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,20 +144,11 @@ def _processors(samples: Samples, best: Candidate) -> Processors:
 
 
 def _comparison(kernel: str, tried: Sequence[Candidate], errors: Mapping[str, float]) -> Table:
-    kinds = {"kernel": None, "model": None, "noise": None, "parameter_count": ONE, "criterion": ONE, "error": ONE}
     rows = [
-        (
-            kernel,
-            item.model,
-            item.noise,
-            item.parameter_count,
-            item.criterion,
-            item.found.error,
-            errors.get(item.model, np.nan),
-        )
-        for item in sorted(tried, key=lambda item: item.criterion)
+        (kernel, it.model, it.noise, it.parameter_count, it.criterion, it.found.error, errors.get(it.model, np.nan))
+        for it in sorted(tried, key=lambda it: it.criterion)
     ]
-    return Table.of_rows({**kinds, "held_out_error": ONE}, rows)
+    return Table.of_rows({**COMPARED, "held_out_error": ONE}, rows)
 
 
 def _points(samples: Samples, best: Candidate) -> Table:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from whatif.errors import UsageError
-from whatif.fitting.blas_costs import KernelFit
+from whatif.fitting.blas_costs import COMPARED, KernelFit
 from whatif.fitting.fit_result import Fit, root_mean_square
-from whatif.fitting.processors import Processors, processors
+from whatif.fitting.processors import processors
 from whatif.models.quantities import FloatArray
 from whatif.table import Column, Table
 from whatif.units import ONE, SECOND
@@ -43,66 +43,54 @@ def fit_coefficients(
         )
     if not (columns["mnk"] > 0).all():
         raise UsageError("a coefficient `mnk` of zero: a product of matrices takes time")
-    empty = np.full(len(table), "", dtype=object)
-    found = processors(columns.get("node", empty), columns.get("cpu", empty), columns["mnk"])
+    nodes, cpus = (columns.get(name, np.full(len(table), "", dtype=object)) for name in ("node", "cpu"))
+    found = processors(nodes, cpus, columns["mnk"])
     if len(found) < 2:
         chosen = f"M-{known}"
-    per_processor = chosen.startswith("M_H")
-    points = _points(columns, found, per_processor)
+    places = {name: at for at, name in enumerate(zip(found.nodes, found.cpus, strict=True))}
+    owner = np.array([places[str(node), str(cpu)] for node, cpu in zip(nodes, cpus, strict=True)])
+    names = [*MATRIX_TERMS, *(f"{_DEVIATION}{name}" for name in MATRIX_TERMS)]
+    means = {name: np.bincount(owner, columns[name]) / found.run_counts for name in names if name in columns}
+    common = np.full(len(table), means["mnk"].mean())
+    fitted = {f"M-{known}": common, f"M_H-{known}": common * found.factors[owner]}
+    points = _points(columns, fitted[chosen])
+    error = root_mean_square(points.columns["residual"].values)
     return KernelFit(
         "dgemm",
         chosen,
         deviation,
-        tuple(_fits(columns, found, points, with_deviation=deviation != "N-0")),
-        found if per_processor else None,
-        _comparison(columns, found, known, deviation),
+        tuple(_fits(means, len(found), len(table), error, with_deviation=deviation != "N-0")),
+        found if chosen.startswith("M_H") else None,
+        _comparison(columns["mnk"], fitted, (2, len(found) + 1), deviation),
         points,
     )
 
 
-def _owner(columns: dict[str, Any], found: Processors) -> np.ndarray[Any, np.dtype[np.intp]]:
-    """The place among the processors of each row."""
-    places = {name: at for at, name in enumerate(zip(found.nodes, found.cpus, strict=True))}
-    empty = np.full(len(columns["mnk"]), "", dtype=object)
-    names = zip(columns.get("node", empty), columns.get("cpu", empty), strict=True)
-    return np.array([places[str(node), str(cpu)] for node, cpu in names])
-
-
-def _means(columns: dict[str, Any], found: Processors, name: str) -> FloatArray:
-    """The mean of a coefficient over the calibrations of each processor; zeros for a missing one."""
-    values = columns.get(name, np.zeros(len(columns["mnk"])))
-    return np.bincount(_owner(columns, found), values) / found.run_counts
-
-
-def _fits(columns: dict[str, Any], found: Processors, points: Table, *, with_deviation: bool) -> Iterator[Fit]:
-    error = root_mean_square(points.columns["residual"].values)
+def _fits(
+    means: Mapping[str, FloatArray], processor_count: int, count: int, error: float, *, with_deviation: bool
+) -> Iterator[Fit]:
+    """Means over processors of those of their calibrations; zeros for missing coefficients."""
     for path, lead in (("kernels.dgemm", ""), ("kernels.dgemm.deviation", _DEVIATION))[: 1 + with_deviation]:
-        means = np.stack([_means(columns, found, f"{lead}{name}") for name in MATRIX_TERMS])
-        spread = np.full((len(means), len(means)), np.nan)
-        if len(found) > 1:
-            kept = np.flatnonzero(means.any(axis=1))
-            spread[np.ix_(kept, kept)] = np.cov(means[kept]) / len(found)
-        dimensions = dict.fromkeys(MATRIX_TERMS, SECOND)
-        yield Fit(path, dimensions, means.mean(axis=1), spread, {}, len(points), error)
+        values = np.stack([means.get(f"{lead}{name}", np.zeros(processor_count)) for name in MATRIX_TERMS])
+        spread = np.full((len(values), len(values)), np.nan)
+        if processor_count > 1:
+            kept = np.flatnonzero(values.any(axis=1))
+            spread[np.ix_(kept, kept)] = np.cov(values[kept]) / processor_count
+        yield Fit(path, dict.fromkeys(MATRIX_TERMS, SECOND), values.mean(axis=1), spread, {}, count, error)
 
 
-def _points(columns: dict[str, Any], found: Processors, per_processor: bool) -> Table:
+def _points(columns: Mapping[str, Any], fitted: FloatArray) -> Table:
     """Coefficient `mnk` of each row relative to that of the model."""
-    mean = float(_means(columns, found, "mnk").mean())
-    factors = found.factors[_owner(columns, found)] if per_processor else 1.0
     labels: dict[str, Column] = {name: Column(columns[name]) for name in ("node", "cpu", "run") if name in columns}
-    numbers = {"mnk": Column(columns["mnk"], SECOND), "fitted_mnk": Column(mean * factors + 0 * columns["mnk"], SECOND)}
-    return Table({**labels, **numbers, "residual": Column(mean * factors / columns["mnk"] - 1, ONE)})
+    numbers = {"mnk": Column(columns["mnk"], SECOND), "fitted_mnk": Column(fitted, SECOND)}
+    return Table({**labels, **numbers, "residual": Column(fitted / columns["mnk"] - 1, ONE)})
 
 
-def _comparison(columns: dict[str, Any], found: Processors, known: str, noise: str) -> Table:
+def _comparison(measured: FloatArray, fitted: Mapping[str, FloatArray], used: Sequence[int], noise: str) -> Table:
     """Deviation of the coefficients `mnk` from a common one, and from one for each processor."""
-    count = len(columns["mnk"])
-    rows = []
-    for model, per_processor, used in ((f"M-{known}", False, 2), (f"M_H-{known}", True, len(found) + 1)):
-        residuals = _points(columns, found, per_processor).columns["residual"].values
-        variance = max(float(np.mean(residuals**2)), np.finfo(float).tiny)
-        criterion = count * (np.log(2 * np.pi * variance) + 1) + used * np.log(count)
-        rows.append(("dgemm", model, noise, used, criterion, variance**0.5))
-    kinds = {"kernel": None, "model": None, "noise": None, "parameter_count": ONE, "criterion": ONE, "error": ONE}
-    return Table.of_rows(kinds, rows)
+    count, rows = len(measured), []
+    for (model, values), parameters in zip(fitted.items(), used, strict=True):
+        variance = max(float(np.mean((values / measured - 1) ** 2)), np.finfo(float).tiny)
+        criterion = count * (np.log(2 * np.pi * variance) + 1) + parameters * np.log(count)
+        rows.append(("dgemm", model, noise, parameters, criterion, variance**0.5))
+    return Table.of_rows(COMPARED, rows)
