@@ -171,11 +171,8 @@ class _RankEvents:
         self._requests[event.request_id] = index
         self._unknown.add(index)
 
-    def complete_send(self, event: Any) -> None:
-        self._complete(event)
-
     def complete_receive(self, event: Any) -> None:
-        index = self._complete(event)
+        index = self.complete(event)
         if index is None:
             self.archive.warnings["receives that complete without having started: left out"] += 1
             return
@@ -223,7 +220,7 @@ class _RankEvents:
         if not self.ended:
             self.archive.warnings["ranks whose events end before MPI_Finalize: later events are missing"] += 1
 
-    def _complete(self, event: Any) -> int | None:
+    def complete(self, event: Any) -> int | None:
         index = self._requests.pop(event.request_id, None)
         if index is not None:
             self._completed.append(index)
@@ -256,7 +253,7 @@ class _RankEvents:
         return members[peer], size, event.msg_tag, communicator
 
 
-_HANDLERS: Final[dict[str, Callable[[_RankEvents, Any], None]]] = {
+_HANDLERS: Final[dict[str, Callable[[_RankEvents, Any], object]]] = {
     "Enter": _RankEvents.enter,
     "Leave": _RankEvents.leave,
     "MeasurementOnOff": _RankEvents.switch,
@@ -265,7 +262,7 @@ _HANDLERS: Final[dict[str, Callable[[_RankEvents, Any], None]]] = {
     "MpiRecv": _RankEvents.receive,
     "MpiMrecv": _RankEvents.receive,
     "MpiIsend": _RankEvents.start_send,
-    "MpiIsendComplete": _RankEvents.complete_send,
+    "MpiIsendComplete": _RankEvents.complete,
     "MpiIrecvRequest": _RankEvents.start_receive,
     "MpiIrecv": _RankEvents.complete_receive,
     "MpiRequestCancelled": _RankEvents.cancel,

@@ -44,6 +44,7 @@ DATATYPE_SIZES: Final = (
 """B of the datatypes by the number that the traces use: 0 MPI_DOUBLE, 1 MPI_INT, 2 MPI_CHAR, .., 6 MPI_BYTE, .."""
 
 _DOUBLE, _BYTE = 0, 6
+_MESSAGES: Final = {"send": Kind.SEND, "isend": Kind.ISEND, "recv": Kind.RECEIVE, "irecv": Kind.IRECEIVE}
 _RANK = re.compile(r"^[ \t]*(\d{1,9})[ \t]", re.MULTILINE | re.ASCII)
 
 
@@ -204,19 +205,13 @@ class _Actions:
             raise line.refuse(f"{amount:.6g} is not an amount of work")
         rank.operations.compute(amount / rate)
 
-    def _send(self, rank: _Rank, line: ActionLine) -> None:
+    def _transfer(self, rank: _Rank, line: ActionLine) -> None:
         peer, size, tag = self._message(rank, line)
-        if line.verb == "send":
-            rank.operations.add(Kind.SEND, peer, size, tag)
-        else:
-            rank.pending[rank.number, peer, tag].append(rank.operations.add(Kind.ISEND, peer, size, tag))
-
-    def _receive(self, rank: _Rank, line: ActionLine) -> None:
-        peer, size, tag = self._message(rank, line)
-        if line.verb == "recv":
-            rank.operations.add(Kind.RECEIVE, peer, size, tag)
-        else:
-            rank.pending[peer, rank.number, tag].append(rank.operations.add(Kind.IRECEIVE, peer, size, tag))
+        index = rank.operations.add(_MESSAGES[line.verb], peer, size, tag)
+        if line.verb == "isend":
+            rank.pending[rank.number, peer, tag].append(index)
+        elif line.verb == "irecv":
+            rank.pending[peer, rank.number, tag].append(index)
 
     def _message(self, rank: _Rank, line: ActionLine) -> tuple[int, float, int]:
         """Peer, size and tag; repeated messages are looked up."""
@@ -357,8 +352,7 @@ _ACTIONS: Final[dict[str, Callable[[_Actions, _Rank, ActionLine], None]]] = {
     "comm_size": _Actions._count_members,
     **dict.fromkeys(("comm_dup", "comm_split", "location", "test"), _Actions._nothing),
     **dict.fromkeys(("compute", "sleep"), _Actions._compute),
-    **dict.fromkeys(("send", "isend"), _Actions._send),
-    **dict.fromkeys(("recv", "irecv"), _Actions._receive),
+    **dict.fromkeys(_MESSAGES, _Actions._transfer),
     "sendRecv": _Actions._exchange,
     "wait": _Actions._wait,
     "waitall": _Actions._wait_all,
