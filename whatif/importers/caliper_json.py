@@ -83,13 +83,12 @@ def caliper_document(document: Any, file: str) -> Table:
 
 def _of_records(found: _Records, file: str) -> Table:
     units = {name: about.unit for name, about in found.attributes.items() if about.unit}
-    rows = [found.globals | _with_region(row) for row in found.records]
+    rows = [
+        found.globals | {REGION if name == _PATH else name: value for name, value in row.items()}
+        for row in found.records
+    ]
     tool = {"tool": TOOL} if any(_PATH in row for row in found.records) else {}
     return records_table(rows, {"file": file, **tool}, units)
-
-
-def _with_region(row: dict[str, Any]) -> dict[str, Any]:
-    return {REGION if name == _PATH else name: value for name, value in row.items()}
 
 
 def _of_split(found: _Split, file: str) -> Table:

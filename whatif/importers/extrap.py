@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, Strict
 
 from whatif.importers.json_text import parse_json, shaped
-from whatif.importers.numbers import MOST_ROWS, is_number
+from whatif.importers.numbers import MOST_ROWS, number_of
 from whatif.importers.run_columns import REPETITION, run_table
 from whatif.importers.text import refuse, text_of
 from whatif.table import Table
@@ -240,10 +240,7 @@ class _TextReader:
             raise self._wrong(f"a point of {len(wrong)} values with {width} parameters")
 
     def _numbers(self, text: str) -> list[float]:
-        words = text.split()
-        if (wrong := next((word for word in words if not is_number(word)), None)) is not None:
-            raise self._wrong(f"`{wrong[:40]}` is not a number")
-        return [float(word) for word in words]
+        return [number_of(word, self.runs.file, self.line) for word in text.split()]
 
     def _wrong(self, message: str) -> Exception:
         return refuse(self.runs.file, message, self.line)

@@ -25,13 +25,7 @@ from whatif.errors import InvalidFileError, did_you_mean
 from whatif.importers.goal_binary import MAGIC, read_goal_binary
 from whatif.importers.goal_ranks import RankLines, read_ranks
 from whatif.importers.graphs import Batch, programs
-from whatif.importers.operations import (
-    LARGEST_SIZE,
-    LARGEST_TAG,
-    MOST_RANKS,
-    refuse_missing_ranks,
-    rows,
-)
+from whatif.importers.operations import LARGEST_SIZE, LARGEST_TAG, MOST_RANKS, refuse_missing_ranks, rows
 from whatif.importers.text import CUT_OFF, pieces_of, readable, refuse
 from whatif.simulation.rank_programs import ANY, Kind, RankProgram, Trace
 from whatif.table import noted
@@ -52,20 +46,7 @@ _OPERATION = re.compile(
 _DEPENDENCY = re.compile(r"([A-Za-z]\w*)\s+(i?requires)\s+([A-Za-z]\w*)", re.ASCII)
 _RANK = re.compile(r"rank\s+(\d{1,9})\s*\{")
 _RANKS = re.compile(r"num_ranks\s+(\d{1,9})\b")
-_WORDS: Final = (
-    "send",
-    "recv",
-    "calc",
-    "requires",
-    "irequires",
-    "rank",
-    "num_ranks",
-    "tag",
-    "cpu",
-    "nic",
-    "to",
-    "from",
-)
+_WORDS = ("send", "recv", "calc", "requires", "irequires", "rank", "num_ranks", "tag", "cpu", "nic", "to", "from")
 
 
 def is_goal(head: str) -> bool:

@@ -56,7 +56,7 @@ def read_network(path: Path, mapping: Mapping[str, str] | None = None, where: Ma
     if is_platform(path):
         message = "a SimGrid platform has parameters, no measurements; `whatif import network` alone shows them"
         raise refuse(shown_path(path), f"XML: {message}")
-    if mapping is None and not _has_own_names(head):
+    if mapping is None and "message_size" not in head[:4096]:
         raise refuse(shown_path(path), _unknown(head))
     with reading(path, "CSV"):
         return read_columns(path, mapping, where=where)
@@ -102,10 +102,6 @@ def _reader(name: str) -> Callable[[Path], Table]:
     module, function = FORMATS[name][1].split(".")
     reader: Callable[[Path], Table] = getattr(import_module(f"whatif.importers.{module}"), function)
     return reader
-
-
-def _has_own_names(head: str) -> bool:
-    return "message_size" in head[:4096]
 
 
 def _unknown(head: str) -> str:

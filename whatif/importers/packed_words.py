@@ -32,11 +32,6 @@ def require(condition: bool | np.bool_) -> None:
         raise UnusualTextError
 
 
-def code_of(text: bytes) -> np.uint64:
-    """Code of a word of at most eight bytes."""
-    return np.uint64(int.from_bytes(text, "little"))
-
-
 class PackedWords:
     """Words between blanks of a text that ends with a line, followed by `beyond` empty ones."""
 
@@ -64,7 +59,7 @@ class PackedWords:
     def is_word(self, words: IntArray, text: bytes) -> NDArray[np.bool_]:
         """Which words are a given one."""
         found: NDArray[np.bool_] = self.widths[words] == len(text)
-        found &= self.codes[words] == code_of(text[:LONGEST])
+        found &= self.codes[words] == np.uint64(int.from_bytes(text[:LONGEST], "little"))
         for place in range(LONGEST, len(text)):
             found &= self.characters.take(self.starts[words] + place, mode="clip") == text[place]
         return found

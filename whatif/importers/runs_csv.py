@@ -72,16 +72,12 @@ class RunSheet:
 
 def read_run_sheet(path: Path) -> RunSheet:
     """All columns of a CSV file, with units left in the headings. Raise `InvalidFileError` for other files."""
-    with reading(path, "CSV"):
-        return _run_sheet(path)
-
-
-def _run_sheet(path: Path) -> RunSheet:
     file = shown_path(path)
-    sheet, first, texts = opened(chunks(path), file)
-    sheet = _checked(sheet, file)
-    wanted = _wanted(sheet, first, None, None, {}, file)
-    rows = read_rows(chain((first,), texts), sheet, wanted, {}, file)
+    with reading(path, "CSV"):
+        sheet, first, texts = opened(chunks(path), file)
+        sheet = _checked(sheet, file)
+        wanted = _wanted(sheet, first, None, None, {}, file)
+        rows = read_rows(chain((first,), texts), sheet, wanted, {}, file)
     rows.refuse_wrong(wanted)
     if not rows.count or rows.warnings:
         cut = (f"line {text.removeprefix(f'{file}:').replace(', left out', '')}" for text in rows.warnings)

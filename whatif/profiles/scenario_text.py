@@ -83,7 +83,8 @@ def scenario_toml(profile: Profile, platform: str, name: str, machine: PlatformS
         _Phase("host_time", "Neither copies nor kernels: what the host did in between", parameters, np.arange(0))
     )
     head = {"name": name, "rank_count": 1, "iteration_count": 1}
-    tables = [_table("application", head), *(_phase_table(phase) for phase in phases)]
+    tables = [_table("application", head)]
+    tables += [f"# {it.comment}\n{_table(f'application.phases.{it.name}', it.parameters)}" for it in phases]
     for first, second, length in overlaps:
         fraction = length / min(_time(operations, first.rows), _time(operations, second.rows))
         both = {"phases": [first.name, second.name], "fraction": min(fraction, 1.0)}
@@ -177,10 +178,6 @@ def _shown(operations: Table, rows: Rows) -> str:
 
 def _seconds(time: float) -> str:
     return f"{time!r} s"
-
-
-def _phase_table(phase: _Phase) -> str:
-    return f"# {phase.comment}\n{_table(f'application.phases.{phase.name}', phase.parameters)}"
 
 
 def _table(path: str, parameters: dict[str, Any]) -> str:
