@@ -7,11 +7,11 @@ Source: SQLite, "Database File Format" (header: magic, page size, count of pages
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,17 +104,18 @@ class Database:
 
     def texts(self, table: str, key: str, value: str) -> dict[int, str]:
         """The texts of a table by their number; empty if the table or a column is missing."""
-        if not {key, value} <= self.columns(table):
-            return {}
-        rows = self._connection.execute(f'SELECT "{key}", "{value}" FROM "{table}"')  # noqa: S608 - constants, as above
-        return {number: str(text) for number, text in islice(rows, MOST_OPERATIONS) if isinstance(number, int)}
+        rows = self._two_columns(table, key, value, MOST_OPERATIONS)
+        return {number: str(text) for number, text in rows if isinstance(number, int)}
 
     def pairs(self, table: str, key: str, value: str) -> dict[str, str]:
         """A table of names and values, as texts; empty if the table or a column is missing."""
-        if not {key, value} <= self.columns(table):
-            return {}
-        rows = self._connection.execute(f'SELECT "{key}", "{value}" FROM "{table}" LIMIT 1000')  # noqa: S608
-        return {str(name): str(text) for name, text in rows}
+        return {str(name): str(text) for name, text in self._two_columns(table, key, value, 1000)}
+
+    def _two_columns(self, table: str, first: str, second: str, most: int) -> Iterable[tuple[Any, Any]]:
+        if not {first, second} <= self.columns(table):
+            return []
+        query = f'SELECT "{first}", "{second}" FROM "{table}" LIMIT {most}'  # noqa: S608 - constants, as above
+        return self._connection.execute(query)
 
 
 def _chosen(name: str, default: int | None, is_there: bool) -> str:
