@@ -34,11 +34,8 @@ class Coefficient(NamedTuple):
 
 def coefficients(fit: RunsFit) -> list[Coefficient]:
     """The terms that a regression has."""
-    names = [compact(term.name) for term in fit.formula.terms]
-    tests = fit.t_values, fit.p_values
-    columns = zip(fit.coefficients.tolist(), fit.standard_errors.tolist(), *(test.tolist() for test in tests),
-                  strict=True)  # fmt: skip
-    return [Coefficient(name, *values) for name, values in zip(names, columns, strict=True)]
+    rows = np.stack((fit.coefficients, fit.standard_errors, fit.t_values, fit.p_values), axis=1).tolist()
+    return [Coefficient(compact(term.name), *row) for term, row in zip(fit.formula.terms, rows, strict=True)]
 
 
 def varying_columns(fit: RunsFit) -> dict[str, FloatArray]:

@@ -27,12 +27,7 @@ from whatif.fitting.library_points import (
     traffic_of,
 )
 from whatif.models.gpu_collectives import RING, TREE
-from whatif.models.library_steps import (
-    Traffic,
-    chosen_allreduce_time,
-    long_tree_time,
-    short_tree_time,
-)
+from whatif.models.library_steps import Traffic, chosen_allreduce_time, long_tree_time, short_tree_time
 from whatif.models.quantities import FloatArray
 from whatif.units import BYTE_PER_SECOND, MICROSECOND, ONE, SECOND, Dimension
 from whatif.vocabulary import PROTOCOLS
@@ -338,20 +333,15 @@ def _solve(residuals: Residuals, start: FloatArray, prior: FloatArray, scatter: 
 
 
 def _solve_tree(points: CollectivePoints, sheet: LibrarySheet) -> Solution:
-    domain = np.asarray(sheet.domain_rank_count)
+    domain, step = np.asarray(sheet.domain_rank_count), 1e-6
 
-    def residuals(logarithms: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return _with_slopes(lambda x: _tree_residuals(x, points, domain), logarithms)
+    def ratios(logarithms: FloatArray) -> FloatArray:
+        values = map(np.asarray, np.exp(logarithms))
+        return np.log(short_tree_time(points.sizes, points.ranks, domain, *values) / points.times)
+
+    def residuals(at: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Residuals, and their slopes by differences."""
+        found = ratios(at)
+        return found, np.array([(ratios(at + step * unit) - found) / step for unit in np.eye(len(at))]).T
 
     return _refined(residuals, _solve(residuals, _TREE_START, _TREE_PRIOR), _TREE_PRIOR)
-
-
-def _tree_residuals(logarithms: FloatArray, points: CollectivePoints, domain: FloatArray) -> FloatArray:
-    values = map(np.asarray, np.exp(logarithms))
-    return np.log(short_tree_time(points.sizes, points.ranks, domain, *values) / points.times)
-
-
-def _with_slopes(function: Callable[[FloatArray], FloatArray], at: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Values of a function with slopes by differences."""
-    step, value = 1e-6, function(at)
-    return value, np.array([(function(at + step * unit) - value) / step for unit in np.eye(len(at))]).T

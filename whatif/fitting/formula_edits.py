@@ -47,7 +47,10 @@ def with_term(formula: str, term: str) -> str:
     if any(sign == "+" and _factors(piece) == wanted for sign, piece in pieces):
         return formula
     kept = [(sign, piece) for sign, piece in pieces if sign == "+" or _factors(piece) != wanted]
-    implied = name == "1" or any(sign == "+" and wanted <= _crossed(piece) for sign, piece in kept)
+    # A product `a*b` includes all terms of its factors.
+    implied = name == "1" or any(
+        sign == "+" and wanted <= frozenset(_outside(compact(piece), "*")) for sign, piece in kept
+    )
     if len(kept) == len(pieces) or not implied:
         kept = [*(item for item in kept if item != ("+", "1")), ("+", name)]
     return _joined(left, kept)
@@ -90,11 +93,6 @@ def _whole(term: str) -> str:
 
 def _factors(term: str) -> frozenset[str]:
     return frozenset(_outside(compact(term), ":"))
-
-
-def _crossed(piece: str) -> frozenset[str]:
-    """Factors of a product `a*b`, which includes all their terms."""
-    return frozenset(_outside(compact(piece), "*"))
 
 
 def _is_plain(piece: str) -> bool:

@@ -129,7 +129,8 @@ def _choice_warnings(table: Table, choice: Choice, used: Mapping[str, Mask]) -> 
     if fewest > 1:
         yield f"measured with {pairs_in_words([fewest])} at a time: a lone message is faster"
     if choice.test in WINDOWED:
-        yield _streamed(choice.test)
+        stream = f"the times of the {choice.test} test are those of a message in a stream of them"
+        yield f"{stream}: their latency is the gap between messages, not the time of a lone one"
     if choice.shared_test not in ("", choice.test):
         postal, shared = (rows_in_words(table, used[name]) for name in (choice.test, choice.shared_test))
         yield f"postal is fitted to {postal}; max_rate and injection to {shared}"
@@ -173,13 +174,6 @@ def _tails(table: Table, mask: Mask) -> Iterator[str]:
             f"one message in a hundred of {format_quantity(float(size[at]), BYTE)} takes {ratio[at]:.2g} times the mean"
         )
         yield f"{told} or more; the parameters are those of the mean"
-
-
-def _streamed(test: str) -> str:
-    return (
-        f"the times of the {test} test are those of a message in a stream of them: "
-        "their latency is the gap between messages, not the time of a lone one"
-    )
 
 
 def _of_buffers(table: Table, buffers: str | None) -> NDArray[np.bool_]:

@@ -21,14 +21,8 @@ _INFLUENTIAL: Final = 10
 
 def coefficient_table(fit: RunsFit) -> Table:
     """A row a term: estimate, standard error, t and p, in the units that the columns were written in."""
-    rows = zip(
-        [term.name for term in fit.formula.terms],
-        fit.coefficients,
-        fit.standard_errors,
-        fit.t_values,
-        fit.p_values,
-        strict=True,
-    )
+    names = [term.name for term in fit.formula.terms]
+    rows = zip(names, fit.coefficients, fit.standard_errors, fit.t_values, fit.p_values, strict=True)
     kinds = {"term": None, "estimate": ONE, "standard_error": ONE, "t_value": ONE, "p_value": ONE}
     return Table.of_rows(kinds, list(rows), _notes(fit))
 

@@ -10,15 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from whatif.importers.mapping import (
-    TESTS,
-    TEXTS,
-    ColumnSource,
-    filters_in_words,
-    filters_of,
-    own_names,
-    sources_of,
-)
+from whatif.importers.mapping import TESTS, TEXTS, ColumnSource, filters_in_words, filters_of, own_names, sources_of
 from whatif.importers.numbers import valid_measurements
 from whatif.importers.sheets import SheetRows, opened, read_rows
 from whatif.importers.text import pieces_of, refuse

@@ -95,7 +95,8 @@ def _read_line(section: Section, line: str) -> Section:
     if title := _TITLE.fullmatch(" ".join(line.split())):
         return _titled(section, title[1], title[2] or "")
     if buffers := _BUFFERS.match(line):
-        return section.having(buffers=_buffers(buffers[1].lower(), buffers[2].lower()))
+        source, target = buffers[1].lower(), buffers[2].lower()
+        return section.having(buffers=source if source == target else f"{source} to {target}")
     if pairs := _PAIRS.search(line):
         section = section.having(pair_count=float(pairs[1]), process_count=2 * float(pairs[1]))
     if window := _WINDOW.search(line):
@@ -108,10 +109,6 @@ def _of_windows(section: Section, windows: list[str]) -> Section:
     read = str(DEFAULT_WINDOW) if str(DEFAULT_WINDOW) in windows else windows[-1]
     columns = tuple(("bandwidth", 1e6) if window == read else ("", 1.0) for window in windows)
     return Section((("message_size", 1.0), *columns), section.having(window_size=float(read)).constants)
-
-
-def _buffers(source: str, target: str) -> str:
-    return source if source == target else f"{source} to {target}"
 
 
 def _titled(section: Section, title: str, version: str) -> Section:

@@ -15,13 +15,7 @@ from whatif.fitting.fit_result import Fit, range_of, root_mean_square
 from whatif.fitting.linear import bounded_line, covariance, moments, positive_values
 from whatif.models.postal import postal
 from whatif.models.quantities import FloatArray
-from whatif.models.transfer import (
-    pageable_time,
-    pinned_time,
-    staged_read_time,
-    staged_write_time,
-    staging_bandwidth,
-)
+from whatif.models.transfer import pageable_time, pinned_time, staged_read_time, staged_write_time, staging_bandwidth
 from whatif.profiles.copy_times import link_bandwidth, link_effective_bandwidth, link_number
 from whatif.schema.platform_spec import NVLink, PCIe, Staging
 from whatif.table import Table
