@@ -48,9 +48,8 @@ def with_term(formula: str, term: str) -> str:
         return formula
     kept = [(sign, piece) for sign, piece in pieces if sign == "+" or _factors(piece) != wanted]
     # A product `a*b` includes all terms of its factors.
-    implied = name == "1" or any(
-        sign == "+" and wanted <= frozenset(_outside(compact(piece), "*")) for sign, piece in kept
-    )
+    products = (frozenset(_outside(compact(piece), "*")) for sign, piece in kept if sign == "+")
+    implied = name == "1" or any(wanted <= factors for factors in products)
     if len(kept) == len(pieces) or not implied:
         kept = [*(item for item in kept if item != ("+", "1")), ("+", name)]
     return _joined(left, kept)
