@@ -361,8 +361,9 @@ def test_communicators_give_ranks_of_the_world_and_keep_their_messages_apart(tmp
         ),
     ],
 )
-def test_actions_of_simgrid_are_read_with_their_sizes_and_times(name, rank, expected):
-    trace = read_actions(DATA / "simgrid" / f"actions_{name}.txt", flop_rate=2e9)
+def test_actions_of_simgrid_are_read_with_their_sizes_and_times(name, rank, expected, monkeypatch):
+    monkeypatch.setattr("whatif.importers.simgrid_actions.FLOP_RATE", 2e9)
+    trace = read_actions(DATA / "simgrid" / f"actions_{name}.txt")
     found = shown(trace.programs[rank])
     assert [row[:2] + row[3:] for row in found] == [row[:2] + row[3:] for row in expected]
     assert_allclose([row[2] for row in found], [row[2] for row in expected], rtol=1e-12, atol=0)
@@ -440,7 +441,7 @@ def test_errors_in_actions_name_the_line(tmp_path, text, message):
 def test_a_last_action_that_was_cut_off_is_left_out_with_a_warning(tmp_path):
     file = tmp_path / "t.txt"
     file.write_text("0 init\n0 compute 1e9\n0 compute 12")
-    trace = read_actions(file, 1e9)
+    trace = read_actions(file)
     assert shown(trace.programs[0]) == [(C, 0, 1.0, 0)]
     assert "t.txt:3: a last row without a line end may be cut off" in trace.notes["warnings"]
 

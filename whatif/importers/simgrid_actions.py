@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Final
 
 from whatif.errors import InvalidFileError, did_you_mean
-from whatif.importers.action_line import ActionLine
 from whatif.importers.operations import (
+    LARGEST_TAG,
     MOST_OPERATIONS,
     Operations,
     refuse_missing_ranks,
@@ -33,8 +33,8 @@ from whatif.schema.toml import shown_path
 from whatif.simulation.rank_programs import ANY, Kind, Trace
 from whatif.units import counted
 
-DEFAULT_FLOP_RATE: Final = 1e9
-"""Default flop/s of a rank: traces do not state a machine."""
+FLOP_RATE: Final = 1e9
+"""flop/s of a rank: traces do not state a machine."""
 # fmt: off
 DATATYPE_SIZES: Final = (
     8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32, 8, 8,  # .. MPI_OFFSET
@@ -57,19 +57,18 @@ def is_actions(head: str) -> bool:
     return False
 
 
-def read_actions(path: Path, flop_rate: float | None = None) -> Trace:
+def read_actions(path: Path) -> Trace:
     """The trace of a file, of an index file that lists one file for each rank, or of a folder of those.
 
-    A computation of n flop takes n / `flop_rate` s (flop/s, > 0; by default `DEFAULT_FLOP_RATE`, with a warning).
+    A computation of n flop takes n / `FLOP_RATE` s, with a warning.
     Raise `InvalidFileError` for an action that is not known or lacks values, a size that is negative or beyond 2^60 B,
     a rank or a file that is missing. A last line that was cut off is left out, with a warning.
     """
     files = _files(path)
-    count = _rank_count(files)
-    actions = _Actions(count, flop_rate or DEFAULT_FLOP_RATE)
+    actions = _Actions(_rank_count(files))
     for file in files:
         actions.take(chunks(file), shown_path(file))
-    return actions.trace(shown_path(path), flop_rate is None)
+    return actions.trace(shown_path(path))
 
 
 def index_files(path: Path, head: str) -> list[Path]:
@@ -90,8 +89,7 @@ def _files(path: Path) -> list[Path]:
             raise refuse(shown_path(path), "no file of SimGrid's time-independent traces is in this folder")
         return sorted(found)
     listed = index_files(path, "".join(chunks(path)) if not is_actions(next(chunks(path), "")) else "")
-    missing = [file for file in listed if not file.is_file()]
-    if missing:
+    if missing := [file for file in listed if not file.is_file()]:
         raise refuse(shown_path(path), f"{len(missing)} of the {len(listed)} files are missing: {missing[0].name}, ..")
     return listed or [path]
 
@@ -123,6 +121,44 @@ def _verb(word: str) -> str:
     return "finalize" if word.startswith("finalize") else word
 
 
+class ActionLine:
+    """Values of one action, by their place from 0; each method raises `InvalidFileError` for an invalid one."""
+
+    __slots__ = ("file", "line", "verb", "words")
+
+    def __init__(self, file: str, line: int, verb: str, words: Sequence[str]) -> None:
+        self.file, self.line, self.verb, self.words = file, line, verb, words
+
+    def refuse(self, message: str) -> InvalidFileError:
+        """The error to raise for this action."""
+        return refuse(self.file, f"`{self.verb}`: {message}", self.line)
+
+    def number(self, place: int, default: float | None = None) -> float:
+        """A finite number."""
+        if place >= len(self.words):
+            if default is None:
+                raise self.refuse(f"value {place + 1} is missing")
+            return default
+        try:
+            value = float(self.words[place])
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise self.refuse(f"`{self.words[place][:40]}` is not a number")
+        return value
+
+    def whole(self, place: int, default: int | None = None) -> int:
+        """A whole number of 32 bits."""
+        value = self.number(place, default)
+        if value != int(value) or abs(value) > LARGEST_TAG:
+            raise self.refuse(f"`{self.words[place]}` is not a whole number that is possible here")
+        return int(value)
+
+    def total(self, first: int, count: int) -> float:
+        """The sum of some numbers."""
+        return sum(self.number(place) for place in range(first, first + count))
+
+
 class _Rank:
     """Operations of a rank, and those it did not wait for yet, by source, destination and tag."""
 
@@ -137,15 +173,12 @@ class _Rank:
 class _Actions:
     """The ranks of a trace, filled action by action."""
 
-    def __init__(self, count: int, flop_rate: float) -> None:
-        if not 0 < flop_rate < math.inf:
-            raise ValueError(f"a rate of {flop_rate} flop/s is not possible")
+    def __init__(self, count: int) -> None:
         self.ranks = [_Rank(number) for number in range(count)]
         self._by_word = {str(rank.number): rank for rank in self.ranks}
         self._known: dict[tuple[str | int, ...], tuple[int, float, int]] = {}
         self.calls = Counter[str]()
         self.warnings: list[str] = []
-        self.flop_rate = flop_rate
 
     def take(self, texts: Iterable[str], file: str) -> None:
         line = 0
@@ -174,14 +207,13 @@ class _Actions:
         self.calls[verb] += 1
         action(self, rank, ActionLine(file, line, verb, words[2:]))
 
-    def trace(self, file: str, is_default_rate: bool) -> Trace:
+    def trace(self, file: str) -> Trace:
         warnings = list(self.warnings)
-        if is_default_rate and self.calls["compute"]:
-            warnings.append(f"computations are stated in flop: taken at {self.flop_rate:.3g} flop/s for each rank")
-        silent = [rank.number for rank in self.ranks if not rank.started]
-        if silent:
-            warnings.append(f"{len(silent)} ranks have no `init`: their sizes are taken as bytes")
-        notes = {"tool": "SimGrid", "file": file, "flop_rate": f"{self.flop_rate:.6g} flop/s"}
+        if self.calls["compute"]:
+            warnings.append(f"computations are stated in flop: taken at {FLOP_RATE:.3g} flop/s for each rank")
+        if silent := sum(not rank.started for rank in self.ranks):
+            warnings.append(f"{silent} ranks have no `init`: their sizes are taken as bytes")
+        notes = {"tool": "SimGrid", "file": file, "flop_rate": f"{FLOP_RATE:.6g} flop/s"}
         return sequential_trace([rank.operations for rank in self.ranks], [()], notes, warnings)
 
     # Actions, each of one rank.
@@ -197,7 +229,7 @@ class _Actions:
             raise line.refuse(f"{line.whole(0)} ranks, but only {len(self.ranks)} have actions: are files missing?")
 
     def _compute(self, rank: _Rank, line: ActionLine) -> None:
-        self._work(rank, line, 0, self.flop_rate if line.verb == "compute" else 1.0)
+        self._work(rank, line, 0, FLOP_RATE if line.verb == "compute" else 1.0)
 
     def _work(self, rank: _Rank, line: ActionLine, place: int, rate: float) -> None:
         amount = line.number(place)
@@ -236,9 +268,8 @@ class _Actions:
         destination, source = self._peer(line, 1), self._peer(line, 3)
         sent = self._size(rank, line, line.number(0), 4)
         received = self._size(rank, line, line.number(2), 5)
-        operations = rank.operations
-        both = [operations.add(Kind.IRECEIVE, source, received), operations.add(Kind.ISEND, destination, sent)]
-        operations.wait(both)
+        add = rank.operations.add
+        rank.operations.wait([add(Kind.IRECEIVE, source, received), add(Kind.ISEND, destination, sent)])
 
     def _peer(self, line: ActionLine, place: int) -> int:
         peer = line.whole(place)
@@ -276,11 +307,11 @@ class _Actions:
         size = self._size(rank, line, line.number(0), place + 1)
         self._collective(rank, line, size, self._root(line, place))
         if line.verb == "reduce":
-            self._work(rank, line, 1, self.flop_rate)
+            self._work(rank, line, 1, FLOP_RATE)
 
     def _allreduce(self, rank: _Rank, line: ActionLine) -> None:
         self._collective(rank, line, self._size(rank, line, line.number(0), 2))
-        self._work(rank, line, 1, self.flop_rate)
+        self._work(rank, line, 1, FLOP_RATE)
 
     def _blocks(self, rank: _Rank, line: ActionLine) -> None:
         """Send count, receive count, the root of a gather or scatter, two datatypes; a scatter receives its block."""
@@ -318,7 +349,7 @@ class _Actions:
         """A receive count for each rank, flop, datatype; the mean counts."""
         count = len(self.ranks)
         self._collective(rank, line, self._size(rank, line, line.total(0, count) / count, count + 1))
-        self._work(rank, line, count, self.flop_rate)
+        self._work(rank, line, count, FLOP_RATE)
 
     def _root(self, line: ActionLine, place: int) -> int:
         root = line.whole(place, 0)

@@ -42,25 +42,22 @@ def is_trace(path: Path) -> bool:
         return True  # of several, one must be named
 
 
-def read_trace(path: Path, flop_rate: float | None = None) -> Trace:
-    """Trace of a file or folder; `flop_rate` as in `whatif.importers.simgrid_actions.read_actions`.
-
-    Raise `InvalidFileError` for a file that is not a trace, or that its importer refuses.
-    """
+def read_trace(path: Path) -> Trace:
+    """Trace of a file or folder. Raise `InvalidFileError` for what is not a trace, or what its importer refuses."""
     name = shown_path(path)
     with readable(path):
         found = trace_format(path)
     if not found:
         raise refuse(name, f"{NO_TRACE}: {_what_it_is(path)}; {_KNOWN}")
     with reading(path, f"a trace ({found})"):
-        return _read_as(found, path, flop_rate)
+        return _read_as(found, path)
 
 
-def _read_as(found: Format, path: Path, flop_rate: float | None) -> Trace:
+def _read_as(found: Format, path: Path) -> Trace:
     if found == "dumpi":
         return read_dumpi(path)
     if found == "simgrid":
-        return read_actions(path, flop_rate)
+        return read_actions(path)
     return read_goal(_only_schedule(path)) if found == "goal" else read_otf2(path)
 
 
