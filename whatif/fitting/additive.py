@@ -28,7 +28,7 @@ class Additive:
     fit: FloatArray
     """Shape (runs,), in the unit of the response."""
     residual_standard_error: float
-    """In the unit that the terms give: of the response, or of its logarithm."""
+    """Residual standard error in the unit of what was fitted, the response or its logarithm."""
     freedom: float
     """Effective parameters."""
 

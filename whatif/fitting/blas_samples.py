@@ -42,7 +42,7 @@ class Samples:
 
     kernel: str
     sizes: Mapping[str, FloatArray]
-    """By column of the file, with the product S as `size` where the kernel has one."""
+    """Sizes by column of the file, with the product S as `size` where the kernel has one."""
     time: FloatArray
     nodes: NDArray[np.object_]
     cpus: NDArray[np.object_]

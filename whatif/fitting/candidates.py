@@ -97,7 +97,7 @@ def _names(columns: Mapping[str, FloatArray]) -> Iterator[str]:
 
 
 def _values(names: Collection[str], columns: Mapping[str, FloatArray]) -> Iterator[tuple[str, FloatArray]]:
-    """Each term with its values at the runs; one that these columns do not give is left out."""
+    """Terms with their values at the runs; those that these columns do not give are left out."""
     named: Mapping[str, FloatArray | None] = columns
     for name in names:
         text = "1" if name == "Intercept" else f"0 + {name}"

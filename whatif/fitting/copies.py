@@ -43,7 +43,7 @@ class Copies:
 
     @property
     def words(self) -> str:
-        """For messages: `pinned, host to device`."""
+        """Memory and direction in words: `pinned, host to device`."""
         return f"{self.memory}, {self.direction.replace('_', ' ')}"
 
 

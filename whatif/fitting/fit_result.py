@@ -36,12 +36,12 @@ class Fit:
 
     @property
     def standard_errors(self) -> FloatArray:
-        """Shape (parameters,), in base units."""
+        """Standard errors of the parameters, in base units."""
         return np.sqrt(np.diag(self.covariance))
 
     @property
     def correlation(self) -> FloatArray:
-        """Shape (parameters, parameters)."""
+        """Correlation matrix of the parameters."""
         return correlation_of(self.covariance)
 
 

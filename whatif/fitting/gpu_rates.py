@@ -248,7 +248,7 @@ def _mixbench(tables: Sequence[Table]) -> Found:
 def _peaks(
     precisions: NDArray[Any], rates: FloatArray, memory_limits: FloatArray
 ) -> tuple[dict[str, tuple[float, float]], list[str]]:
-    """By precision the peak and its variance, infinite where no row shows it; and warnings."""
+    """Peaks with their variances by precision, infinite where no row shows one; and warnings."""
     peaks, warnings = {}, []
     for name in dict.fromkeys(precisions.tolist()):
         chosen = precisions == name
@@ -263,7 +263,7 @@ def _peaks(
 
 
 def _gpuroofperf(tables: Sequence[Table]) -> Found:
-    """Its rates, one GPU a table; if there are several tables, the first."""
+    """Rates of gpuroofperf, one GPU a table; if there are several tables, the first."""
     fits = []
     for table in tables:
         if len(table) > 1:

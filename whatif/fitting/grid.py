@@ -56,7 +56,7 @@ class GridFit:
 
     @property
     def identified(self) -> NDArray[np.bool_]:
-        """Shape (columns,): which coefficients the runs identify."""
+        """Mask of the coefficients that the runs identify, of shape (columns,)."""
         return np.isfinite(self.unbounded)
 
     @property
@@ -69,12 +69,12 @@ class GridFit:
 
     @property
     def bound(self) -> NDArray[np.bool_]:
-        """Shape (columns,): which are identified, and at their bound."""
+        """Mask of the coefficients that are identified and at their bound, of shape (columns,)."""
         return np.asarray(self.identified & (self.coefficients == 0))
 
     @cached_property
     def spread(self) -> Mapping[str, tuple[float, float]]:
-        """By kind of row the standard deviation of residuals over their scale, and their degrees of freedom.
+        """Standard deviation of residuals over their scale, and their degrees of freedom, by kind of row.
 
         NaN where none was.
         """
@@ -90,7 +90,7 @@ class GridFit:
         return found
 
     def variances(self, weights: FloatArray) -> FloatArray:
-        """By kind of row the variance of sums of coefficients, of shape (kinds, ..) for weights (.., columns)."""
+        """Variances by kind of row of sums of coefficients, of shape (kinds, ..) for weights (.., columns)."""
         along = np.where(self.identified, weights, 0.0) @ np.where(self.identified[:, None], self.pulls, 0.0)
         parts = [(along[..., self.rows.kind == kind] ** 2).sum(axis=-1) for kind in self.spread]
         return np.stack([self._squares(part, kind) for part, kind in zip(parts, self.spread, strict=True)])
@@ -156,7 +156,7 @@ class GridFit:
 
     @property
     def _row_deviations(self) -> FloatArray:
-        """Shape (rows,): the standard deviation of each row over its scale; NaN where it is unknown."""
+        """Standard deviation of each row over its scale, of shape (rows,); NaN where it is unknown."""
         return np.array([self.spread[kind][0] for kind in self.rows.kind.tolist()])
 
     def scatter(self, kind: str) -> float:

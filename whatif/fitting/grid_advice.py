@@ -176,11 +176,11 @@ class Advice:
 
     runs: GridRuns
     total_time: FloatArray
-    """Predicted, in s."""
+    """Predicted total times, in s."""
     before: float
     """Half the interval of the target's mean time now, in s; NaN where it is not identified."""
     after: FloatArray
-    """And with the run, in s."""
+    """Half the interval of the target's mean time with each run, in s."""
     assumed_noise: bool
     """Whether the scatter of runs is taken to be `UNKNOWN_NOISE`, as there are too few to estimate it."""
 

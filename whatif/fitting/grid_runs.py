@@ -73,7 +73,7 @@ class GridRuns:
     computation_time: FloatArray
     communication_time: FloatArray
     total_time: FloatArray
-    """In s; NaN where it was not measured."""
+    """Times in s; NaN where one was not measured."""
 
     def __len__(self) -> int:
         return len(self.cells)
@@ -85,7 +85,7 @@ class GridRuns:
 
     @property
     def inside(self) -> NDArray[np.bool_]:
-        """Shape (runs,): which exchange a part of the halo inside a node; a single process has no partner."""
+        """Mask of the runs that exchange a part of the halo inside a node; a single process has no partner."""
         return np.asarray((self.share < 1) & (self.processes > 1))
 
     @property
@@ -137,7 +137,7 @@ class Columns:
 
     names: tuple[str, ...]
     cases: tuple[str, ...]
-    """For each coefficient its case, empty but for those of K_w."""
+    """Case of each coefficient, empty but for those of K_w."""
 
     @classmethod
     def of(cls, cases: Sequence[str], *, reduction: bool, intra_node: bool) -> Columns:

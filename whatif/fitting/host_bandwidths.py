@@ -48,7 +48,7 @@ class MeasuredSockets:
     """spread: active cores are divided evenly among all domains; sockets: they fill one socket after another, spread
     over its domains; compact: they fill one domain after another."""
     processor: str = ""
-    """Its name on the platform."""
+    """Name of the processor on the platform."""
 
     @property
     def most_cores(self) -> float:

@@ -54,7 +54,7 @@ class Fits:
 
     @property
     def squares_about_mean(self) -> float:
-        """The same of the constant alone."""
+        """Weighted sum of the squared residuals of the constant alone."""
         mean = self.weights @ self.values / self.weights.sum()
         return float(self.weights @ (self.values - mean) ** 2)
 
@@ -81,7 +81,7 @@ class Fits:
 
     @property
     def largest_parts(self) -> FloatArray:
-        """Shape (hypotheses, terms): the most that a term is of any measured value."""
+        """Largest share of each term in any measured value, of shape (hypotheses, terms)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = np.fmax.reduce(np.abs(self.columns / self.values[:, None]), axis=0)
             parts: FloatArray = np.abs(self.coefficients[:, 1:]) * ratios[self.chosen]

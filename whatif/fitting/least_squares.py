@@ -84,7 +84,7 @@ class RunsFit:
 
     @property
     def coefficients(self) -> FloatArray:
-        """Shape (terms,)."""
+        """Coefficients of the terms, of shape (terms,)."""
         return np.asarray(self.results.params) / self.lengths
 
     @property
@@ -95,7 +95,7 @@ class RunsFit:
 
     @property
     def standard_errors(self) -> FloatArray:
-        """Shape (terms,)."""
+        """Standard errors of the coefficients, of shape (terms,)."""
         return np.sqrt(np.diag(self.covariance))
 
     @property

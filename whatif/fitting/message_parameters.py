@@ -53,7 +53,7 @@ class NetworkFit:
     """The test whose rows gave the other parameters; empty if no test has several pair counts."""
     shared: MessagePoints | None
     fits: tuple[Fit, ...]
-    """By model and protocol, with the path of a platform file such as `network.inter_node.postal.eager`."""
+    """Fits by model and protocol, with the path of a platform file such as `network.inter_node.postal.eager`."""
     why_unshared: str
     """Reason why `shared` is None; empty if it is not."""
     lone_latency: bool

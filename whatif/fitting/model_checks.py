@@ -123,7 +123,7 @@ class CrossValidation:
 
 
 def cross_validate(fit: RunsFit, folds: int = 10, repeats: int = 1, seed: int = 0) -> CrossValidation:
-    """Each run by fits without its fold, `repeats` times with other folds drawn by a seed.
+    """Predictions of each run by fits without its fold, `repeats` times with other folds drawn by a seed.
 
     Repetitions are left out together, in at most as many folds as runs differ: with one of them in the fit the
     others would not test the model.
@@ -182,7 +182,7 @@ class Diagnostics:
     distances: FloatArray
     """Cook's distance of each run: above 1 the fit would be another one without it."""
     studentised: FloatArray
-    """Each run's residual over the deviation that the fit without it gives."""
+    """Residual of each run over the deviation that the fit without it gives."""
 
 
 def diagnose(fit: RunsFit) -> Diagnostics:

@@ -29,13 +29,13 @@ class Processors:
     """Relative times of processors, in the order of node and processor; arrays of shape (processors,)."""
 
     nodes: tuple[str, ...]
-    """The node of each."""
+    """Nodes of the processors."""
     cpus: tuple[str, ...]
-    """Its name within the node."""
+    """Names of the processors within their nodes."""
     factors: FloatArray
     """Time relative to the model, mean 1 when they come from a calibration."""
     run_counts: FloatArray
-    """Calibrations of each."""
+    """Number of calibrations of each processor."""
     drift: float
     """Standard deviation of the factor of one processor from one calibration to the next; NaN where none was repeated.
     """

@@ -135,7 +135,7 @@ class _Study:
         self.scatter = np.array([series.scatter for series in runs.series])
 
     def predicted(self, points: Sequence[Mapping[str, float]]) -> tuple[Table, list[str]]:
-        """Each point in each series, with remarks."""
+        """Predictions of each point in each series, with remarks."""
         pairs = [(number, point) for number in range(len(self.runs.series)) for point in points]
         which = np.array([number for number, _ in pairs], dtype=np.intp)
         found, naive = self._averages(which, [point for _, point in pairs])

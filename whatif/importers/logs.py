@@ -87,7 +87,7 @@ class Pattern:
     name: str
     spec: LogPattern
     expressions: Mapping[str, Any] = field(default_factory=dict)
-    """By their path in the file, such as `columns.time.line`."""
+    """Compiled expressions by their path in the file, such as `columns.time.line`."""
 
     @classmethod
     def read(cls, path: Path) -> Pattern:

@@ -45,7 +45,7 @@ _DATASHEET = {
     "dram_bandwidth": (re.compile(r"^Memory bandwidth:\s*([0-9.]+) GB/sec", re.MULTILINE), "GB/s"),
 }
 Headings = Sequence[tuple[str, str, float]]
-"""For each column after the first: the precision, the measure, the unit in base units."""
+"""Precision, measure and unit in base units of each column after the first."""
 
 
 def parse_mixbench(text: str, file: str = "<text>") -> Table:

@@ -45,7 +45,7 @@ class TransferFit:
     comparison: Table
     """`direction`, `memory`, `model`, `weighted_error` (sum of absolute errors over sum of times), `largest_error`."""
     curves: Mapping[tuple[str, str, str], Curve]
-    """By direction, memory and model: sizes to times."""
+    """Functions of sizes to times, by direction, memory and model."""
     warnings: tuple[str, ...]
 
     def curve(self, direction: str, memory: str, model: str, message_size: FloatArray) -> FloatArray:

@@ -83,7 +83,7 @@ def profile_timeline(operations: Table) -> ProfileTimeline:
 
 
 def total_time(start_time: FloatArray, time: FloatArray) -> float:
-    """From the first start to the last end, in s; 0 for no operations."""
+    """Time from the first start to the last end, in s; 0 for no operations."""
     return float((start_time + time).max() - start_time.min()) if len(time) else 0.0
 
 

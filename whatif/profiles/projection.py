@@ -190,7 +190,7 @@ def project(profile: Profile, source: PlatformSpec, target: PlatformSpec, actual
 
 
 def _actual_times(operations: Table, actual: Profile | None) -> FloatArray:
-    """For each copy and fill the time of the same one on the target; NaN for kernels and what has no counterpart."""
+    """Times of the same copies and fills on the target; NaN for kernels and what has no counterpart there."""
     times = np.full(len(operations), np.nan)
     if actual is not None and actual.operations is operations:
         return np.where(operations.columns["operation"].values == KERNEL, np.nan, operations.columns["time"].values)
