@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.resources import files
 from math import prod
 from pathlib import Path
@@ -86,7 +86,7 @@ class Pattern:
 
     name: str
     spec: LogPattern
-    expressions: Mapping[str, Any] = field(default_factory=dict)
+    expressions: Mapping[str, Any]
     """Compiled expressions by their path in the file, such as `columns.time.line`."""
 
     @classmethod

@@ -19,7 +19,8 @@ _LABELS: Final = (
     "< 10 B", "10 B to 100 B", "100 B to 1 kB", "1 kB to 10 kB", "10 kB to 100 kB", "100 kB to 1 MB", "1 MB to 10 MB",
     "10 MB to 100 MB", "100 MB to 1 GB", ">= 1 GB",
 )  # fmt: skip
-_CLASS: Final = ("operation", "direction", "memory")
+CLASS: Final = ("operation", "direction", "memory")
+"""Columns that distinguish classes of operations."""
 
 
 def characterise(profile: Profile) -> Mapping[str, Table]:
@@ -60,7 +61,7 @@ def class_table(operations: Table) -> Table:
     """Operations by kind, direction and memory: number, bytes, time, share of all the time, bytes a second."""
     whole = float(_values(operations, "time").sum())
     rows = []
-    for words, chosen in groups(operations, _CLASS):
+    for words, chosen in groups(operations, CLASS):
         size, time = _values(operations, "message_size")[chosen], float(_values(operations, "time")[chosen].sum())
         total = known_sum(size)
         asynchronous = float(_values(operations, "is_asynchronous")[chosen].sum())

@@ -25,7 +25,7 @@ from whatif.models.transfer import (
     staged_read_time,
     staged_write_time,
 )
-from whatif.profiles.characterisation import groups
+from whatif.profiles.characterisation import CLASS, groups
 from whatif.profiles.profile_data import COPY, FILL, INSIDE, PEER, Profile
 from whatif.schema.gpu import GPU
 from whatif.schema.gpu_parts import gpu_part, same_gpu
@@ -152,7 +152,7 @@ def _number(value: object, path: str, owner: str) -> FloatArray:
 
 def classes(operations: Table) -> Mapping[CopyClass, NDArray[np.intp]]:
     """The rows of each class of copies and fills, in the order of their first operations."""
-    found = groups(operations, ("operation", "direction", "memory"))
+    found = groups(operations, CLASS)
     return {CopyClass(*words): rows for words, rows in found if words[0] in {COPY, FILL}}
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
-from whatif.profiles.profile_data import COPY
+from whatif.profiles.profile_data import COPY, operation_kinds
 from whatif.table import Table
 
 Rows = NDArray[np.intp]
@@ -75,10 +75,9 @@ def profile_timeline(operations: Table) -> ProfileTimeline:
     """The time line of the operations of a profile (`whatif.profiles.profile_data.OPERATION_COLUMNS`)."""
     columns = {name: column.values for name, column in operations.columns.items()}
     start, time = columns["start_time"], columns["time"]
-    is_copy = columns["operation"] == COPY
-    kind = np.where(is_copy, columns["direction"], columns["operation"])
+    kind = operation_kinds(operations)
     streams = _numbered(columns["device"], columns["stream"])
-    engines = np.where(is_copy, _numbered(columns["device"], columns["direction"]), _NONE)
+    engines = np.where(columns["operation"] == COPY, _numbered(columns["device"], columns["direction"]), _NONE)
     return ProfileTimeline(start, time, kind, _before(streams), _before(engines), _ended_last(start, time))
 
 

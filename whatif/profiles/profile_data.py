@@ -146,6 +146,12 @@ def _concatenated(parts: Sequence[OperationBatch], name: str, dimension: Dimensi
     return np.concatenate([np.full(len(part.start), getattr(part, name), dtype=kind) for part in parts])
 
 
+def operation_kinds(operations: Table) -> NDArray[Any]:
+    """Kind of each operation: `kernel`, `fill`, or the direction of a copy."""
+    operation, direction = (operations.columns[name].values for name in ("operation", "direction"))
+    return np.where(operation == COPY, direction, operation)
+
+
 def device_table(rows: Iterable[Mapping[str, Any]], operations: Table) -> Table:
     """The devices with `DEVICE_COLUMNS`, first those of the rows, then those that only operations name.
 

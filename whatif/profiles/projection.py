@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.plotting.presentable import Presentable
-from whatif.profiles.characterisation import groups, known_sum, size_labels
+from whatif.profiles.characterisation import CLASS, groups, known_sum, size_labels
 from whatif.profiles.copy_times import APPROACHES, RATES, Machines, classes, device_rates, is_profiled_on, other_device
 from whatif.profiles.operation_replay import ProfileTimeline, hidden_time, profile_timeline, total_time
 from whatif.profiles.profile_data import COPY, KERNEL, PEER, Profile
@@ -21,9 +21,8 @@ from whatif.table import Column, Table
 from whatif.table_writers import column_lines
 from whatif.units import BYTE, ONE, SECOND
 
-_CLASS: Final = ("operation", "direction", "memory")
 _TIMES: Final = ("time", "projected_time", "peak_time", "envelope_time", "actual_time")
-_SHOWN: Final = (*_CLASS, "message_size", "device", "stream", "start_time", *_TIMES)
+_SHOWN: Final = (*CLASS, "message_size", "device", "stream", "start_time", *_TIMES)
 Rows = NDArray[np.intp]
 RowKind = Literal["classes", "sizes", "operations"]
 
@@ -104,10 +103,10 @@ class Projection(Presentable):
 
     def summary(self) -> Table:
         """One row for each class of copies and fills, then one for all: sums of times, and weighted errors."""
-        found = groups(self.operations, _CLASS)
+        found = groups(self.operations, CLASS)
         rows = [(words, chosen) for words, chosen in found if words[0] != KERNEL]
         every = np.flatnonzero(self._values("operation") != KERNEL)
-        return self._sums(_CLASS, [*rows, (("all", "", ""), every)] if len(every) else [])
+        return self._sums(CLASS, [*rows, (("all", "", ""), every)] if len(every) else [])
 
     def by_size(self) -> Table:
         """Like `summary`, by direction, memory and decade of the size of copies."""
@@ -195,7 +194,7 @@ def _actual_times(operations: Table, actual: Profile | None) -> FloatArray:
     if actual is not None and actual.operations is operations:
         return np.where(operations.columns["operation"].values == KERNEL, np.nan, operations.columns["time"].values)
     if actual is not None:
-        names = (*_CLASS, "message_size")
+        names = (*CLASS, "message_size")
         there = dict(groups(actual.operations, names))
         for words, rows in groups(operations, names):
             others = there.get(words, rows[:0])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from whatif.errors import UsageError
 from whatif.importers.kernel_names import phase_name
-from whatif.profiles.characterisation import groups
+from whatif.profiles.characterisation import CLASS, groups
 from whatif.profiles.copy_times import device_rates
 from whatif.profiles.formats import read_profile
 from whatif.profiles.operation_replay import overlapped_times, total_time
@@ -101,7 +101,7 @@ def _head(operations: Table, platform: str) -> Iterator[str]:
 
 def _transfers(operations: Table) -> Iterator[_Phase]:
     size = operations.columns["message_size"].values
-    for (operation, direction, memory), rows in groups(operations, ("operation", "direction", "memory")):
+    for (operation, direction, memory), rows in groups(operations, CLASS):
         if operation != COPY:
             continue
         parts = _by_size(size, rows[np.isfinite(size[rows])])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
 from whatif.profiles.operation_replay import covered, hidden_time, total_time
-from whatif.profiles.profile_data import Profile
+from whatif.profiles.profile_data import FILL, INSIDE, KERNEL, PEER, READ, WRITE, Profile, operation_kinds
 
 BIN_COUNT: Final = 1200
 """Parts of the visible time: several for each cell of a wide screen."""
@@ -19,7 +19,7 @@ MOST_LANES: Final = 12
 """Most streams with lanes of their own, the busiest ones; all others share one."""
 _LEAST_NAMED: Final = 0.02
 """Least share of the visible time of an operation that is named."""
-KINDS: Final = ("kernel", "host_to_device", "device_to_host", "device_to_device", "peer_to_peer", "fill")
+KINDS: Final = (KERNEL, READ, WRITE, INSIDE, PEER, FILL)
 """Kinds of operations on a time line."""
 Window = tuple[float, float]
 """Start and end of the visible time, in s."""
@@ -89,8 +89,8 @@ class StreamOperations(NamedTuple):
 def stream_operations(profile: Profile) -> StreamOperations:
     """Operations of a profile by stream; the streams beyond `MOST_LANES` are one entry."""
     columns = {name: column.values for name, column in profile.operations.columns.items()}
-    kind = np.where(columns["operation"] == "copy", columns["direction"], columns["operation"])
-    label = np.where(columns["operation"] == "kernel", columns["name"], kind)
+    kind = operation_kinds(profile.operations)
+    label = np.where(kind == KERNEL, columns["name"], kind)
     pairs = np.column_stack([np.nan_to_num(columns[name], nan=-1.0) for name in ("device", "stream")])
     streams, place = np.unique(pairs, axis=0, return_inverse=True)
     order = np.argsort(-np.bincount(place.ravel(), columns["time"]), kind="stable")
