@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
-from whatif.profiles.profile_data import COPY, operation_kinds
+from whatif.profiles.profile_data import COPY, Rows, operation_kinds
 from whatif.table import Table
 
-Rows = NDArray[np.intp]
 _NONE: Final = -1
 _TICK: Final = 0.5e-9
 """Half of the ns that profilers count in: an end and a start nearer than that are the same moment."""

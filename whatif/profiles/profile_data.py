@@ -85,6 +85,8 @@ _CUDA_LANES: Final = {
 # Of a compute unit by architecture: vector peaks of AMD's data sheets over compute units, clock and 2 (MI50 13.3 and
 # 6.6 Tflop/s, MI100 23.1 and 11.5, MI250X 47.9 and 47.9, MI300X 163.4 and 81.7).
 _AMD_LANES: Final = {"gfx906": (64, 32), "gfx908": (64, 32), "gfx90a": (64, 64), "gfx942": (128, 64)}
+Rows = NDArray[np.intp]
+"""Numbers of some operations."""
 Texts = NDArray[Any] | str
 Numbers = NDArray[Any] | float
 

@@ -15,7 +15,7 @@ from whatif.plotting.presentable import Presentable
 from whatif.profiles.characterisation import CLASS, groups, known_sum, size_labels
 from whatif.profiles.copy_times import APPROACHES, RATES, Machines, classes, device_rates, is_profiled_on, other_device
 from whatif.profiles.operation_replay import ProfileTimeline, hidden_time, profile_timeline, total_time
-from whatif.profiles.profile_data import COPY, KERNEL, PEER, Profile
+from whatif.profiles.profile_data import COPY, KERNEL, PEER, Profile, Rows
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.table import Column, Table
 from whatif.table_writers import column_lines
@@ -23,7 +23,6 @@ from whatif.units import BYTE, ONE, SECOND
 
 _TIMES: Final = ("time", "projected_time", "peak_time", "envelope_time", "actual_time")
 _SHOWN: Final = (*CLASS, "message_size", "device", "stream", "start_time", *_TIMES)
-Rows = NDArray[np.intp]
 RowKind = Literal["classes", "sizes", "operations"]
 
 

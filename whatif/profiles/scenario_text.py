@@ -17,7 +17,7 @@ from whatif.profiles.characterisation import CLASS, groups
 from whatif.profiles.copy_times import device_rates
 from whatif.profiles.formats import read_profile
 from whatif.profiles.operation_replay import overlapped_times, total_time
-from whatif.profiles.profile_data import COPY, FILL, KERNEL, Profile
+from whatif.profiles.profile_data import COPY, FILL, KERNEL, Profile, Rows
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.toml import FORMAT_LINE
 from whatif.schema.toml_text import one_line, toml_value
@@ -30,7 +30,6 @@ MOST_KERNELS: Final = 8
 """Kernels that are phases of their own, those that take the most time; the others are one phase together."""
 _LEAST_HIDDEN: Final = 0.01
 """Share of the shorter phase below which an overlap is not written."""
-Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
 from whatif.profiles.operation_replay import covered, hidden_time, total_time
-from whatif.profiles.profile_data import FILL, INSIDE, KERNEL, PEER, READ, WRITE, Profile, operation_kinds
+from whatif.profiles.profile_data import FILL, INSIDE, KERNEL, PEER, READ, WRITE, Profile, Rows, operation_kinds
 
 BIN_COUNT: Final = 1200
 """Parts of the visible time: several for each cell of a wide screen."""
@@ -23,7 +23,6 @@ KINDS: Final = (KERNEL, READ, WRITE, INSIDE, PEER, FILL)
 """Kinds of operations on a time line."""
 Window = tuple[float, float]
 """Start and end of the visible time, in s."""
-Rows = NDArray[np.intp]
 
 
 class Interval(NamedTuple):
