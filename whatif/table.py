@@ -71,6 +71,11 @@ class Table:
         """Warnings of the importer that read it."""
         return tuple(self.notes.get("warnings", "").splitlines())
 
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Values of the columns by name."""
+        return {name: column.values for name, column in self.columns.items()}
+
     def at(self, rows: slice | NDArray[Any]) -> Table:
         """Some rows: a slice, their numbers, or a mask."""
         columns = {name: replace(column, values=column.values[rows]) for name, column in self.columns.items()}
@@ -87,14 +92,13 @@ class Table:
     def to_dict(self) -> dict[str, Any]:
         """Plain data in base units: `{"notes": {..}, "units": {column: unit}, "rows": [{column: value}]}`."""
         units = {name: column.unit for name, column in self.columns.items() if column.unit}
-        rows = [dict(zip(self.columns, row, strict=True)) for row in self.rows()]
-        return {"notes": dict(self.notes), "units": units, "rows": rows}
+        return {"notes": dict(self.notes), "units": units, "rows": list(self.records())}
 
     def to_pandas(self) -> pd.DataFrame:
         """Data frame in base units; `attrs` has the units of the columns and the notes."""
         import pandas
 
-        frame = pandas.DataFrame({name: column.values for name, column in self.columns.items()})
+        frame = pandas.DataFrame(self.arrays)
         frame.attrs.update(units={name: column.unit for name, column in self.columns.items()}, **self.notes)
         return frame
 
@@ -108,6 +112,10 @@ class Table:
         """Rows as plain Python values: floats, texts, None for missing values."""
         lists = [_plain(column.values) for column in self.columns.values()]
         return zip(*lists, strict=True)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Rows as plain Python values by column."""
+        return (dict(zip(self.columns, row, strict=True)) for row in self.rows())
 
 
 def noted(notes: Mapping[str, str], warnings: Iterable[str] = ()) -> dict[str, str]:

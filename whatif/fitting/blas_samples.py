@@ -78,7 +78,7 @@ def samples_of(table: Table, kernel: str) -> tuple[Samples, list[str]]:
 
     Raise `UsageError` for a missing column, too few calls, sizes that are all equal, and impossible times.
     """
-    columns = {name: column.values for name, column in table.columns.items()}
+    columns = table.arrays
     time = columns["time"]
     if len(time) < FEWEST_POINTS:
         raise UsageError(f"{kernel}: {len(time)} calls; at least {FEWEST_POINTS} are needed")

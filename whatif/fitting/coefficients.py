@@ -28,7 +28,7 @@ def fit_coefficients(
     one without factors; `noise` N-0 leaves the deviation out. Standard errors are those of means over processors. Raise
     `UsageError` for another kernel, a coefficient `mnk` that is zero, and a model that coefficients do not have.
     """
-    columns = {name: column.values for name, column in table.columns.items()}
+    columns = table.arrays
     used = [name for name in MATRIX_TERMS if name in columns]
     known = "2" if len(used) > 2 else "1"
     chosen = model or f"M_H-{known}"

@@ -52,7 +52,7 @@ def copy_sets(table: Table, machine: str | None = None) -> tuple[Copies, ...]:
     missing = [name for name in _NEEDED if name not in table.columns]
     if missing:
         raise UsageError(f"this is not a table of copies: it has no column `{missing[0]}`")
-    values = {name: column.values for name, column in table.columns.items()}
+    values = table.arrays
     rows = _rows_of(values["machine"], machine) if "machine" in values else np.ones(len(table), dtype=bool)
     weight = np.ones(len(table))
     if "repetition_count" in values:

@@ -143,7 +143,7 @@ def fit_pieces(table: Table, distance: str = "inter_node", noise: str | None = N
 
 def _calls(table: Table) -> tuple[dict[str, _Calls], list[str]]:
     """`way`, `send` and `receive` as far as they were measured; ping-pongs timed there and back are halved."""
-    columns = {name: column.values for name, column in table.columns.items()}
+    columns = table.arrays
     tests = np.array([str(test).lower().removeprefix("mpi_") for test in columns["test"]])
     ways = np.isin(tests, _PING_PONG)
     if not ways.any():

@@ -129,7 +129,7 @@ def _gpu(name: str) -> GPU:
 
 def anchors_of(table: Table, gpu: GPU) -> tuple[KernelAnchor | None, ...]:
     """Comparison of each kernel of a table; None for one without a measured time or a roof of compute or DRAM."""
-    return tuple(_anchor(dict(zip(table.columns, row, strict=True)), gpu) for row in table.rows())
+    return tuple(_anchor(row, gpu) for row in table.records())
 
 
 def _anchor(row: Mapping[str, Any], gpu: GPU) -> KernelAnchor | None:
@@ -200,8 +200,8 @@ def with_anchors(table: Table, stated: str = "") -> Table:
     anchors = anchors_of(table, gpu)
     phases = phase_names(table.columns["kernel"].values.tolist())
     lines = [f"{phase} on {name}: {anchor.text}" for phase, anchor in zip(phases, anchors, strict=True) if anchor]
-    rows = (dict(zip(table.columns, row, strict=True)) for row in table.rows())
-    if unused := sum(1 for row, anchor in zip(rows, anchors, strict=True) if row["reference_time"] and not anchor):
+    pairs = zip(table.records(), anchors, strict=True)
+    if unused := sum(1 for row, anchor in pairs if row["reference_time"] and not anchor):
         lines.append(f"measured times of {unused} kernels are not used: a roof of compute or DRAM is missing")
     if stated and device and stated != gpu_part(device, memory):
         lines.insert(0, f"warning: the times were measured on `{device}`, the roofs are those of {gpu.name}")

@@ -46,7 +46,7 @@ def kernels_toml(table: Table) -> str:
         raise UsageError("not a table of profiled kernels")
     stated = (f"{key} {value}" for key, value in table.notes.items() if "\n" not in value and key != "warnings")
     head = "# " + one_line(", ".join(stated))
-    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows()]
+    rows = list(table.records())
     names = phase_names(row["kernel"] for row in rows)
     return "\n".join([head, *(_phase(name, row) for name, row in zip(names, rows, strict=True))])
 

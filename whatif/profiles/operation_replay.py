@@ -72,7 +72,7 @@ class ProfileTimeline:
 
 def profile_timeline(operations: Table) -> ProfileTimeline:
     """The time line of the operations of a profile (`whatif.profiles.profile_data.OPERATION_COLUMNS`)."""
-    columns = {name: column.values for name, column in operations.columns.items()}
+    columns = operations.arrays
     start, time = columns["start_time"], columns["time"]
     kind = operation_kinds(operations)
     streams = _numbered(columns["device"], columns["stream"])

@@ -218,7 +218,7 @@ def _kernel_range(
 def _warnings(
     table: Table, target: PlatformSpec, actual: Profile | None, kernel_range: tuple[float, float]
 ) -> tuple[str, ...]:
-    columns = {name: column.values for name, column in table.columns.items()}
+    columns = table.arrays
     priced = columns["operation"] != KERNEL
     unsized = int((priced & ~np.isfinite(columns["message_size"])).sum())
     vague = int((priced & np.isin(columns["memory"], ("managed", "unknown"))).sum())

@@ -87,7 +87,7 @@ class StreamOperations(NamedTuple):
 
 def stream_operations(profile: Profile) -> StreamOperations:
     """Operations of a profile by stream; the streams beyond `MOST_LANES` are one entry."""
-    columns = {name: column.values for name, column in profile.operations.columns.items()}
+    columns = profile.operations.arrays
     kind = operation_kinds(profile.operations)
     label = np.where(kind == KERNEL, columns["name"], kind)
     pairs = np.column_stack([np.nan_to_num(columns[name], nan=-1.0) for name in ("device", "stream")])

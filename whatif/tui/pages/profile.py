@@ -279,7 +279,7 @@ def _symbols(found: ProfileSummary) -> list[str]:
     sentences = ["Top: by count; bottom: by time."]
     table = found.tables.get("symbols")
     if table is not None:
-        rows = (dict(zip(table.columns, row, strict=True)) for row in table.rows())
+        rows = table.records()
         sentences += [
             f"{percent(float(row['count_fraction']))} of all copies are {row['direction'].replace('_', ' ')} and touch"
             f" variables of the program on the device ({percent(float(row['time_fraction']))} of the time)."

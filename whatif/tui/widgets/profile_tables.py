@@ -46,7 +46,7 @@ def class_rows(projected: ProjectionSummary) -> TableRows:
     """Each class of copies and fills with its times, three projected; with errors where the profile is the machine's
     own, else with the speedup over the measured time."""
     table = projected.classes
-    columns = {name: column.values for name, column in table.columns.items()}
+    columns = table.arrays
     heading = "error" if projected.own else ""
     titles = ("copies", "measured", *(part for name in _WAYS for part in (name, heading)), "count", "bytes")
     rows = []
