@@ -11,16 +11,17 @@ from tests.simulation.traces import pipeline_trace
 from whatif.models.patterns import GridPattern
 from whatif.simulation.activity import GROUPS, activity
 from whatif.simulation.critical import critical_path
-from whatif.simulation.generate import all_to_all_trace, collective_trace, halo_trace
+from whatif.simulation.generate import all_to_all_trace, collective_trace, halo_trace, work_trace
 from whatif.simulation.lower import lower
 from whatif.simulation.rank_programs import Kind, Trace
 from whatif.simulation.replay import replay
 from whatif.simulation.schedule import Costs, Places
 from whatif.simulation.schedule_checks import cost_table
+from whatif.simulation.trace_sequence import concatenated, repeated
 
 TRACES = {
     "halo": halo_trace(GridPattern((4, 3), 6, 3), np.array([3000.0, 90000.0]), iteration_count=3, compute_time=4e-5),
-    "allreduce": collective_trace(Kind.ALLREDUCE, 11, 5000.0, count=2, compute_time=1e-5),
+    "allreduce": repeated(concatenated([work_trace(1e-5, 11), collective_trace(Kind.ALLREDUCE, 11, 5000.0)]), 2),
     "all-to-all": all_to_all_trace(7, 20000.0),
     "pipeline": pipeline_trace(6, 700.0, 5),
 }

@@ -364,16 +364,6 @@ def test_a_halo_compiled_is_the_same_to_the_last_bit(monkeypatch):
     assert_array_equal(halo_times(pattern, 512.0, costs, arrival, iteration_count=3), plain)
 
 
-@pytest.mark.parametrize("root", [0, 1, 6])
-def test_a_broadcast_or_reduction_has_any_root(root):
-    places, arrival = placed(7, 3, 2), random_arrival(4, 7, 1e-6)
-    costs = postal_costs([3e-7, 6e-7, 2e-6], [8e9, 6e9, 1e9])
-    for play, kind in ((rounds.broadcast_times, Kind.BROADCAST), (rounds.reduce_times, Kind.REDUCE)):
-        trace = generate.collective_trace(kind, 7, 300.0, root)
-        expected = replayed(trace, places, costs, arrival)
-        assert_allclose(play(7, 300.0, places, costs, arrival, root), expected, rtol=1e-7, atol=0)
-
-
 def test_a_million_iterations_of_a_halo_take_no_longer_than_a_few():
     pattern = GridPattern((64, 64), 16, 8, periodic=True)
     costs = loggops_costs(**LOGGOPS)
@@ -418,8 +408,6 @@ def test_too_many_messages_are_refused():
             ALGORITHMS[name](count, 8.0, placed(count), SAME_POSTAL, arrival)
     with pytest.raises(UsageError, match="simulate the trace"):
         linear_alltoall_times(300, 8.0, placed(300), loggops_costs(**LOGGOPS), arrival[:300])
-    with pytest.raises(UsageError, match="rank 8 is not a root"):
-        rounds.broadcast_times(8, 8.0, placed(8), SAME_POSTAL, root=8)
 
 
 @pytest.mark.parametrize("size", [1e285, 1e300])

@@ -144,6 +144,11 @@ class Clocks:
         return cls(ready, np.zeros(rank_count), early, places, costs)
 
     @property
+    def rank_count(self) -> int:
+        """Ranks that take part."""
+        return len(self.ready)
+
+    @property
     def times(self) -> FloatArray:
         """End of each rank [rank], in s."""
         return self.ready / TICKS

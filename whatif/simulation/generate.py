@@ -10,36 +10,26 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.errors import UsageError
 from whatif.models.patterns import GridPattern, message_kinds
 from whatif.models.quantities import FloatArray
 from whatif.simulation.collective_stages import Stage, contributed
-from whatif.simulation.rank_programs import COLLECTIVES, Kind, Loop, RankProgram, Trace
+from whatif.simulation.rank_programs import Kind, Loop, RankProgram, Trace
 
 Operation = tuple[Kind, int, float, int]
 """Kind, peer, size and tag."""
 
 
-def collective_trace(
-    kind: Kind, rank_count: int, message_size: float, root: int = 0, *, count: int = 1, compute_time: float = 0.0
-) -> Trace:
-    """A collective of all ranks, `count` times, each after `compute_time` s of work; one program for all.
+def collective_trace(kind: Kind, rank_count: int, message_size: float) -> Trace:
+    """A collective of all ranks with root 0, one program for all; `message_size` is the B that one rank contributes.
 
-    `message_size` is the B that one rank contributes. `lower` expands it by the algorithm that it is given.
-    UsageError: a kind that is not a collective, a root that is no rank.
+    `lower` expands it by the algorithm that it is given.
     """
-    if kind not in COLLECTIVES:
-        raise UsageError(f"{kind.name} is not a collective")
-    if not 0 <= root < rank_count:
-        raise UsageError(f"rank {root} is not a root: the ranks are 0 to {rank_count - 1}")
-    work = [(Kind.COMPUTE, 0, compute_time, 0)] if compute_time else []
-    program = _program([*work, (kind, root, message_size, 0)], count)
-    return Trace((program,), np.zeros(rank_count, dtype=np.int32))
+    return Trace((_program([(kind, 0, message_size, 0)]),), np.zeros(rank_count, dtype=np.int32))
 
 
 def work_trace(time: float, rank_count: int) -> Trace:
     """Computation of the same `time` in s on every rank."""
-    return Trace((_program([(Kind.COMPUTE, 0, time, 0)], 1),), np.zeros(rank_count, dtype=np.int32))
+    return Trace((_program([(Kind.COMPUTE, 0, time, 0)]),), np.zeros(rank_count, dtype=np.int32))
 
 
 def staged_trace(stages: Sequence[Stage], rank_count: int, buffer_size: float) -> Trace:
@@ -54,7 +44,7 @@ def staged_trace(stages: Sequence[Stage], rank_count: int, buffer_size: float) -
             communicators += list(order.reshape(-1, stage.size))
     distinct, which = np.unique(tags, axis=0, return_inverse=True)
     programs = [
-        _program([_call(stage, tag, communicators, buffer_size) for stage, tag in zip(stages, row, strict=True)], 1)
+        _program([_call(stage, tag, communicators, buffer_size) for stage, tag in zip(stages, row, strict=True)])
         for row in distinct.tolist()
     ]
     return Trace(tuple(programs), which.ravel().astype(np.int32), tuple(communicators))
@@ -70,7 +60,7 @@ def all_to_all_trace(rank_count: int, message_size: float) -> Trace:
     """An all-to-all in which each rank posts all receives, then all sends, to the next rank first; one program."""
     receives = [(Kind.IRECEIVE, -step, message_size, 0) for step in range(1, rank_count)]
     sends = [(Kind.ISEND, step, message_size, 0) for step in range(1, rank_count)]
-    return Trace((_program([*receives, *sends], 1),), np.zeros(rank_count, dtype=np.int32))
+    return Trace((_program([*receives, *sends]),), np.zeros(rank_count, dtype=np.int32))
 
 
 def halo_trace(
@@ -117,7 +107,7 @@ def _neighbours(pattern: GridPattern, kind_count: int) -> tuple[NDArray[np.int32
     return np.stack(columns, axis=1), of_kind, opposite
 
 
-def _program(steps: Iterable[Operation], count: int) -> RankProgram:
+def _program(steps: Iterable[Operation], count: int = 1) -> RankProgram:
     """Operations that run `count` times, with a wait at the end for those that return at once."""
     operations = list(steps)
     pending = [len(operations) - at for at, step in enumerate(operations) if step[0] in {Kind.ISEND, Kind.IRECEIVE}]

@@ -16,119 +16,92 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import wraps
 
 import numpy as np
 
-from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
-from whatif.simulation.clocks import Clocks, Ranks, checked_size, refuse_too_many
+from whatif.simulation.clocks import Clocks, checked_size, refuse_too_many
 from whatif.simulation.schedule import Costs, Places
 from whatif.simulation.steps import Exchange, broadcast, combine, exchange, powers, reduce, transfer
 
 Times = Callable[[int, float, Places, Costs, FloatArray | None], FloatArray]
+Rounds = Callable[[Clocks, float], None]
+"""Simulation of the rounds of a pattern on clocks, with the bytes that one rank contributes."""
 
 
-def broadcast_times(
-    rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None, root: int = 0
-) -> FloatArray:
+def _timed(rounds: Rounds) -> Times:
+    """End of each rank of a pattern."""
+
+    @wraps(rounds)
+    def times(
+        rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None
+    ) -> FloatArray:
+        clocks = Clocks.starting(rank_count, places, costs, arrival)
+        rounds(clocks, checked_size(message_size))
+        return clocks.times
+
+    return times
+
+
+@_timed
+def broadcast_times(clocks: Clocks, message_size: float) -> None:
     """Binomial-tree broadcast: the number of ranks with the message doubles in every round."""
-    clocks, order = _rooted(rank_count, message_size, places, costs, arrival, root)
     broadcast(clocks, message_size)
-    return clocks.times[order]
 
 
-def reduce_times(
-    rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None, root: int = 0
-) -> FloatArray:
+@_timed
+def reduce_times(clocks: Clocks, message_size: float) -> None:
     """Binomial-tree reduction: the rounds of the broadcast in reverse order, each with its arithmetic."""
-    clocks, order = _rooted(rank_count, message_size, places, costs, arrival, root)
     reduce(clocks, message_size)
-    return clocks.times[order]
 
 
-def dissemination_times(
-    rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None
-) -> FloatArray:
+@_timed
+def dissemination_times(clocks: Clocks, message_size: float) -> None:
     """Dissemination barrier: in round r each rank sends to the one 2^r further on."""
-    clocks = _started(rank_count, message_size, places, costs, arrival)
-    _exchanges(clocks, (Exchange(power, message_size) for power in powers(rank_count)))
-    return clocks.times
+    _exchanges(clocks, (Exchange(power, message_size) for power in powers(clocks.rank_count)))
 
 
-def recursive_doubling_times(
-    rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None
-) -> FloatArray:
+@_timed
+def recursive_doubling_times(clocks: Clocks, message_size: float) -> None:
     """An allreduce: exchange of the whole buffer at distances 1, 2, 4, .. ; surplus ranks as in MPICH."""
-    clocks = _started(rank_count, message_size, places, costs, arrival)
-    turns = [Exchange(power, message_size, paired=True, combines=True) for power in powers(_core_count(rank_count))]
-    _in_core(clocks, message_size, turns)
-    return clocks.times
+    distances = powers(_core_count(clocks.rank_count))
+    _in_core(clocks, message_size, [Exchange(power, message_size, paired=True, combines=True) for power in distances])
 
 
-def rabenseifner_times(
-    rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None
-) -> FloatArray:
+@_timed
+def rabenseifner_times(clocks: Clocks, message_size: float) -> None:
     """An allreduce: halves, quarters, .. at distances 1, 2, .. to reduce and scatter, and the same back to gather."""
-    clocks = _started(rank_count, message_size, places, costs, arrival)
-    there = [Exchange(power, message_size / (2 * power), paired=True) for power in powers(_core_count(rank_count))]
+    distances = powers(_core_count(clocks.rank_count))
+    there = [Exchange(power, message_size / (2 * power), paired=True) for power in distances]
     _in_core(clocks, message_size, [*(replace(turn, combines=True) for turn in there), *reversed(there)])
-    return clocks.times
 
 
-def ring_allreduce_times(
-    rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None
-) -> FloatArray:
+@_timed
+def ring_allreduce_times(clocks: Clocks, message_size: float) -> None:
     """An allreduce: blocks of n / P go around a ring, P - 1 rounds to reduce and scatter, P - 1 to gather."""
-    clocks = _started(rank_count, message_size, places, costs, arrival)
-    turn = Exchange(1, message_size / rank_count, rank_count - 1)
+    turn = Exchange(1, message_size / clocks.rank_count, clocks.rank_count - 1)
     _exchanges(clocks, [replace(turn, combines=True), turn])
-    return clocks.times
 
 
-def ring_allgather_times(
-    rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None
-) -> FloatArray:
+@_timed
+def ring_allgather_times(clocks: Clocks, message_size: float) -> None:
     """An allgather: the block of each rank goes around a ring in P - 1 rounds."""
-    clocks = _started(rank_count, message_size, places, costs, arrival)
-    _exchanges(clocks, [Exchange(1, message_size, rank_count - 1)])
-    return clocks.times
+    _exchanges(clocks, [Exchange(1, message_size, clocks.rank_count - 1)])
 
 
-def bruck_allgather_times(
-    rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None
-) -> FloatArray:
+@_timed
+def bruck_allgather_times(clocks: Clocks, message_size: float) -> None:
     """Bruck allgather: each round doubles the blocks of a rank; the last one sends the missing blocks."""
-    clocks = _started(rank_count, message_size, places, costs, arrival)
-    _exchanges(clocks, (Exchange(-held, message_size * min(held, rank_count - held)) for held in powers(rank_count)))
-    return clocks.times
+    count = clocks.rank_count
+    _exchanges(clocks, (Exchange(-held, message_size * min(held, count - held)) for held in powers(count)))
 
 
-def pairwise_alltoall_times(
-    rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None
-) -> FloatArray:
+@_timed
+def pairwise_alltoall_times(clocks: Clocks, message_size: float) -> None:
     """An all-to-all: in round r each rank sends a block to the one r further on."""
-    clocks = _started(rank_count, message_size, places, costs, arrival)
-    refuse_too_many(rank_count * (rank_count - 1))
-    _exchanges(clocks, (Exchange(distance, message_size) for distance in range(1, rank_count)))
-    return clocks.times
-
-
-def _started(rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None) -> Clocks:
-    checked_size(message_size)
-    return Clocks.starting(rank_count, places, costs, arrival)
-
-
-def _rooted(
-    rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None, root: int
-) -> tuple[Clocks, Ranks]:
-    """The clocks counted from the root, and where each rank is among them."""
-    clocks = _started(rank_count, message_size, places, costs, arrival)
-    if not 0 <= root < rank_count:
-        raise UsageError(f"rank {root} is not a root: the ranks are 0 to {rank_count - 1}")
-    if root == 0:
-        return clocks, slice(None)
-    ranks = np.arange(rank_count)
-    return clocks.part((ranks + root) % rank_count), (ranks - root) % rank_count
+    refuse_too_many(clocks.rank_count * (clocks.rank_count - 1))
+    _exchanges(clocks, (Exchange(distance, message_size) for distance in range(1, clocks.rank_count)))
 
 
 def _core_count(rank_count: int) -> int:
@@ -138,7 +111,7 @@ def _core_count(rank_count: int) -> int:
 
 def _in_core(clocks: Clocks, message_size: float, turns: list[Exchange]) -> None:
     """Exchanges among a power of two of ranks: of the first 2 · surplus the even ones send before and receive after."""
-    rank_count = len(clocks.ready)
+    rank_count = clocks.rank_count
     surplus = rank_count - _core_count(rank_count)
     if not surplus:
         _exchanges(clocks, turns)
