@@ -29,7 +29,7 @@ def replayed(request: pytest.FixtureRequest) -> tuple[Activity, list[int]]:
         str(TRACES / file), platform="lassen", overrides={"application.ranks_per_node": "2"}
     ).scenario
     simulation = simulate(scenario.program, evaluate(scenario.program))
-    return simulation.activity, simulation.places.node.tolist()
+    return simulation.activity, simulation.node.tolist()
 
 
 def written(replayed: tuple[Activity, list[int]], path: Path) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.simulation.traces import pipeline_trace
+from tests.simulation.traces import pipeline_trace, time_along
 from whatif.models.patterns import GridPattern
 from whatif.simulation.activity import GROUPS, activity
 from whatif.simulation.critical import critical_path
@@ -16,7 +16,6 @@ from whatif.simulation.lower import lower
 from whatif.simulation.rank_programs import Kind, Trace
 from whatif.simulation.replay import replay
 from whatif.simulation.schedule import Costs, Places
-from whatif.simulation.schedule_checks import cost_table
 from whatif.simulation.trace_sequence import concatenated, repeated
 
 TRACES = {
@@ -52,12 +51,7 @@ def test_the_path_adds_up_to_the_run_time(name: str, loggops: bool, node_gap: fl
     schedule, costs = lower(TRACES[name]), costs_of(7, loggops=loggops, node_gap=node_gap)
     replayed = replay(schedule, places_of(TRACES[name]), costs)
     path = critical_path(schedule, replayed, costs)
-    constants, slopes = np.moveaxis(cost_table(costs), -1, 0)
-    paid = (
-        (path.message_count * constants).sum() + (path.byte_count * slopes).sum() + path.adapter_byte_count * node_gap
-    )
-    np.testing.assert_allclose(path.compute_time + paid, replayed.time, rtol=1e-9, atol=0)
-    np.testing.assert_allclose(path.time, replayed.time, rtol=1e-9, atol=0)
+    np.testing.assert_allclose(time_along(path, costs), replayed.time, rtol=1e-9, atol=0)
 
 
 @pytest.mark.parametrize("name", TRACES)

@@ -39,10 +39,6 @@ def test_an_extrapolated_grid_is_the_larger_grid_written_down(traced, wanted, ho
     assert len(found.programs) <= 3 ** len(traced)
 
 
-def test_extents_that_are_given_win_over_the_balanced_ones():
-    assert_same(lower(extrapolate(halo((4, 3)), 24, (2, 12))), lower(halo((2, 12))))
-
-
 def test_a_trace_whose_ranks_share_programs_extrapolates_like_the_one_that_was_written():
     small = extrapolate(halo((4, 3), iteration_count=9), 12)
     assert len(small.programs) == 9
@@ -111,13 +107,6 @@ EVERYONE = [program(*(op(Kind.SEND, peer, 8.0) for peer in range(8) if peer != r
 def test_irregular_traces_are_refused_with_the_rank_and_the_operation(small: Trace, rank_count: int, reason: str):
     with pytest.raises(UsageError, match=reason):
         extrapolate(small, rank_count)
-
-
-def test_extents_that_do_not_fit_are_refused():
-    with pytest.raises(
-        UsageError, match=r"5 x 5 is not a grid of 24 ranks with the 2 dimensions of the traced one \(4 x 3"
-    ):
-        extrapolate(GRID, 24, (5, 5))
 
 
 def test_the_traced_jacobi2d_extrapolates_from_summit_s_two_nodes_to_eight(tmp_path):

@@ -16,34 +16,31 @@ from whatif.simulation.topology import Topology, dragonfly, fat_tree, star, toru
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> tuple[Routes, np.ndarray, np.ndarray, np.ndarray]:
-    """Random flows, some without links, some across a link twice, with capacities, limits and weights."""
+def problems(draw: st.DrawFn) -> tuple[Routes, np.ndarray, np.ndarray]:
+    """Random flows, some without links, some across a link twice, with capacities and limits."""
     link_count = draw(st.integers(1, 8))
     lists = draw(st.lists(st.lists(st.integers(0, link_count - 1), max_size=5), min_size=1, max_size=20))
     positive = st.floats(1e-3, 1e12)
     capacities = draw(st.lists(positive, min_size=link_count, max_size=link_count))
     limits = draw(st.lists(positive, min_size=len(lists), max_size=len(lists)))
-    weights = draw(st.lists(st.floats(0.1, 10), min_size=len(lists), max_size=len(lists)))
-    return routes_from_lists(lists), np.array(capacities), np.array(limits), np.array(weights)
+    return routes_from_lists(lists), np.array(capacities), np.array(limits)
 
 
 @settings(max_examples=150, deadline=None)
 @given(problems())
 def test_no_link_is_overfull_and_every_flow_has_a_limit_or_a_full_link_where_none_has_more(problem):
-    routes, capacities, limits, weights = problem
-    rates = max_min(routes, capacities, limits, weights)
+    routes, capacities, limits = problem
+    rates = max_min(routes, capacities, limits)
     loads = link_loads(routes, rates, len(capacities))
     assert (loads <= capacities * (1 + 1e-9)).all()
     assert (rates <= limits).all()
-    levels = rates / weights
     highest = np.zeros(len(capacities))
-    np.maximum.at(highest, routes.link, levels[routes.flow])
-    for flow, level in enumerate(levels):
+    np.maximum.at(highest, routes.link, rates[routes.flow])
+    for flow, rate in enumerate(rates):
         links = routes.link[routes.start[flow] : routes.start[flow + 1]]
         full = loads[links] >= capacities[links] * (1 - 1e-9)
-        assert rates[flow] == limits[flow] or (full & (level >= highest[links] * (1 - 1e-9))).any()
-    assert_allclose(max_min(routes, 8 * capacities, 8 * limits, weights), 8 * rates, rtol=1e-12, atol=0)
-    assert_allclose(max_min(routes, capacities, limits, 4 * weights), rates, rtol=1e-12, atol=0)
+        assert rate == limits[flow] or (full & (rate >= highest[links] * (1 - 1e-9))).any()
+    assert_allclose(max_min(routes, 8 * capacities, 8 * limits), 8 * rates, rtol=1e-12, atol=0)
 
 
 def test_flows_share_the_capacity_that_limited_flows_leave():
@@ -51,12 +48,6 @@ def test_flows_share_the_capacity_that_limited_flows_leave():
     routes = routes_from_lists([[0, 1, 2], [1], [1], [0], [2], []])
     rates = max_min(routes, np.array([1.0, 1.0, 2.0]))
     assert_allclose(rates, [1 / 3, 1 / 3, 1 / 3, 2 / 3, 5 / 3, np.inf], rtol=1e-15, atol=0)
-
-
-def test_a_link_that_is_not_shared_limits_each_flow_alone():
-    routes = routes_from_lists([[0], [0], [0, 1]])
-    unshared = np.array([False, True])
-    assert_array_equal(max_min(routes, np.array([2.0, 1.0]), shared=unshared), [2.0, 2.0, 1.0])
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan])

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from whatif.models.quantities import FloatArray
+from whatif.simulation.critical import CriticalPath
 from whatif.simulation.generate import _program
 from whatif.simulation.rank_programs import Kind, Trace
+from whatif.simulation.schedule import Costs
+from whatif.simulation.schedule_checks import cost_table
 from whatif.simulation.sharing import Routes
 
 
@@ -19,6 +22,13 @@ def pipeline_trace(rank_count: int, message_size: float, block_count: int = 1) -
     if rank_count == 1:
         return Trace((_program([], 1),), np.zeros(1, dtype=np.int32))
     return Trace(tuple(programs), which)
+
+
+def time_along(path: CriticalPath, costs: Costs) -> float:
+    """The run time in s at some costs, were this the critical path."""
+    constants, slopes = np.moveaxis(cost_table(costs), -1, 0)
+    messages = float((path.message_count * constants + path.byte_count * slopes).sum())
+    return path.compute_time + messages + path.adapter_byte_count * costs.node_gap
 
 
 def link_loads(routes: Routes, sizes: FloatArray, link_count: int) -> FloatArray:

@@ -15,11 +15,10 @@ NOTHING = "–"
 
 
 class Reading(NamedTuple):
-    """A value read from a plot: its label, the value with its unit, and the style of its curve."""
+    """A value read from a plot: its label, and the value with its unit."""
 
     label: str
     value: str
-    style: str = ""
 
 
 def readout(description: Description, x: float, y: float = np.nan) -> tuple[Reading, ...]:
@@ -30,10 +29,10 @@ def readout(description: Description, x: float, y: float = np.nan) -> tuple[Read
     if isinstance(description, HeatMap):
         return _read_heat(description, x, y)
     x = move_crosshair(description, (x, y))[0]
-    place = Reading(description.x.name, value_text(x, description.x), "label")
+    place = Reading(description.x.name, value_text(x, description.x))
     readings = [
-        Reading(line.label, value_text(_at(line, x, description.x), description.y), style)
-        for line, style in zip(description.lines, description.line_styles(), strict=True)
+        Reading(line.label, value_text(_at(line, x, description.x), description.y))
+        for line in description.lines
         if line.label
     ]
     change = _change(description, x)
@@ -48,8 +47,8 @@ def _read_heat(description: HeatMap, x: float, y: float) -> tuple[Reading, ...]:
         values = (np.nan, np.nan, np.nan)
     else:
         values = (float(description.xs[at_x]), float(description.ys[at_y]), float(description.values[at_x, at_y]))
-    read = zip((description.x, description.y, description.z), values, ("label", "label", "marker"), strict=True)
-    return tuple(Reading(axis.name, value_text(value, axis), style) for axis, value, style in read)
+    axes = (description.x, description.y, description.z)
+    return tuple(Reading(axis.name, value_text(value, axis)) for axis, value in zip(axes, values, strict=True))
 
 
 def value_text(value: float, axis: AxisDescription) -> str:

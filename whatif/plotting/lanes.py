@@ -34,13 +34,12 @@ class MessageLines:
 
     sender: Ranks32
     receiver: Ranks32
-    size: FloatArray
     sent: FloatArray
     received: FloatArray
 
 
 _NOBODY: Final = np.empty(0, dtype=np.int32)
-NO_MESSAGES: Final = MessageLines(_NOBODY, _NOBODY, np.empty(0), np.empty(0), np.empty(0))
+NO_MESSAGES: Final = MessageLines(_NOBODY, _NOBODY, np.empty(0), np.empty(0))
 NO_PATH: Final = np.full(PARTS, -1, dtype=np.int32)
 """`Lanes.critical` without a critical path."""
 
@@ -59,8 +58,6 @@ class Lanes:
     """[part]: the rank on which the critical path spends most of it; -1 for none."""
     messages: MessageLines
     """Messages of the chosen rank, or of all lanes; none if there are too many to mark."""
-    message_count: int
-    """Their number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -27,13 +27,11 @@ class CriticalPath:
     """Parts of the run time: T = computations + Σ (messages · constant + bytes · time per byte).
 
     The messages are those on the path, by which of their five costs is on it. A small change of the costs changes the
-    run time by the same counts: `predict` is exact until another path becomes critical.
+    run time by the same counts until another path becomes critical.
     """
 
     operations: NDArray[np.int32]
     """[step]: in order of time; a message is its send."""
-    parts: NDArray[np.uint8]
-    """[step]: which of the five costs, or `COMPUTATION`, `EMPTY_FLIGHT`, `ADAPTER`."""
     compute_time: float
     message_count: NDArray[np.int64]
     """[cost, distance, protocol]."""
@@ -67,17 +65,6 @@ class CriticalPath:
         """dT / d (time per byte) [distance, protocol] in B: bytes in costs that grow with the size."""
         return np.asarray((self.byte_count * (cost_table(self.costs)[..., 1] > 0)).sum(axis=0))
 
-    @property
-    def time(self) -> float:
-        """The run time in s."""
-        return self.predict(self.costs)
-
-    def predict(self, costs: Costs) -> float:
-        """The run time in s at other costs, were this still the critical path."""
-        table = cost_table(costs)
-        messages = float((self.message_count * table[..., 0] + self.byte_count * table[..., 1]).sum())
-        return self.compute_time + messages + self.adapter_byte_count * costs.node_gap
-
 
 def critical_path(schedule: Schedule, replay: Replay, costs: Costs) -> CriticalPath:
     """The chain of operations that determined the end of the operation that ended last.
@@ -100,7 +87,6 @@ def critical_path(schedule: Schedule, replay: Replay, costs: Costs) -> CriticalP
     byte_count = np.bincount(at, weights=signs[charged] * sizes, minlength=int(np.prod(shape)))
     return CriticalPath(
         operations=operations,
-        parts=parts,
         compute_time=float(schedule.size[operations[computing]].sum()),
         message_count=message_count.astype(np.int64).reshape(shape),
         byte_count=np.asarray(byte_count, dtype=np.float64).reshape(shape),

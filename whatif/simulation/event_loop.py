@@ -22,7 +22,6 @@ from whatif.simulation.replay_state import (
     AT_ONCE,
     COMPUTE,
     ENDED,
-    FINISHED,
     LANES,
     MESSAGE,
     NONE,
@@ -75,8 +74,6 @@ def notify_dependents(s: ReplayState, op: int, dependents: int) -> None:
             dependents = STARTED | ENDED if s.end[op] >= 0 else STARTED
         dependents &= ~s.notified[op]
         s.notified[op] |= dependents
-        if dependents & ENDED:
-            s.counts[FINISHED] += 1
         for at in range(s.next_start[op], s.next_start[op + 1]):
             meet(s, op, s.next[at], dependents)
         dependents = 0

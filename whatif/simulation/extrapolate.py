@@ -9,7 +9,7 @@ a rank keeps the sizes of its messages and the durations of its computations, th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from math import prod
@@ -33,12 +33,12 @@ Extents = tuple[int, ...]
 Numbers = NDArray[np.int64]
 
 
-def extrapolate(trace: Trace, rank_count: int, dimensions: Sequence[int] | None = None) -> Trace:
+def extrapolate(trace: Trace, rank_count: int) -> Trace:
     """The trace that the same program would leave on `rank_count` ranks; ranks of a class share a relative program.
 
-    `dimensions` are the extents of the new grid, that of the slowest numbering first; without them they are those of
-    MPI_Dims_create, the largest where the traced grid has its largest. UsageError: not regular (with the rank and the
-    operation), or a grid that has ranks such as the traced one does not have.
+    The extents of the new grid are those of MPI_Dims_create, the largest where the traced grid has its largest.
+    UsageError: not regular (with the rank and the operation), or a grid that has ranks such as the traced one does not
+    have.
     """
     if not 1 <= rank_count <= MOST_RANKS or not trace.rank_count:
         raise UsageError(
@@ -46,7 +46,7 @@ def extrapolate(trace: Trace, rank_count: int, dimensions: Sequence[int] | None 
         )
     programs = [_checked(trace, rank) for rank in range(trace.rank_count)]
     found = _grid(programs)
-    extents = _new_extents(found.extents, rank_count, dimensions)
+    extents = _new_extents(found.extents, rank_count)
     _refuse_flat(programs, extents)
     places, _ = _places(extents)
     distinct, first, program_of = np.unique(places, return_index=True, return_inverse=True)
@@ -199,14 +199,7 @@ def _no_neighbour(programs: list[RankProgram], rank: int, peer: int) -> str:
     )
 
 
-def _new_extents(traced: Extents, rank_count: int, dimensions: Sequence[int] | None) -> Extents:
-    if dimensions is not None:
-        if len(dimensions) != len(traced) or prod(dimensions) != rank_count or min(dimensions) < 1:
-            raise UsageError(
-                f"{crossed(dimensions)} is not a grid of {rank_count} ranks with the {len(traced)} dimensions of the "
-                f"traced one ({crossed(traced)})"
-            )
-        return tuple(dimensions)
+def _new_extents(traced: Extents, rank_count: int) -> Extents:
     balanced = balanced_extents(rank_count, len(traced))
     # If the first dimension varies fastest in the numbering of the ranks, the largest extent is the last one.
     numbered = range(len(traced))[:: -1 if traced[0] < traced[-1] else 1]

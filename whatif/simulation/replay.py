@@ -26,8 +26,7 @@ MOST_TICKS: Final = int(TICKS)
 LONGEST: Final = 4e18
 """Ticks of a run: a sum beyond would not fit 64 bits."""
 EVENTS_AT_A_TIME: Final = 2_000_000
-
-Progress = Callable[[float], None]
+"""Events after which a compiled run can be interrupted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,29 +57,27 @@ class Replay:
         return float(self.end.max(initial=0.0))
 
 
-def replay(schedule: Schedule, places: Places, costs: Costs, progress: Progress | None = None) -> Replay:
+def replay(schedule: Schedule, places: Places, costs: Costs) -> Replay:
     """Times of all operations of a schedule with the costs of a platform.
 
-    Times are multiples of 1e-6 ns (of more for runs beyond an hour), so that
-    events that coincide in exact arithmetic do so here. `progress` is called with the finished share now and then.
+    Times are multiples of 1e-6 ns (of more for runs beyond an hour), so that events that coincide in exact arithmetic
+    do so here.
     Raise `UsageError` for a schedule that is not consistent, `InfeasiblePointError` for sizes that are not finite, a
     deadlock, messages left over, and messages larger than their receives.
     """
     check_schedule(schedule, places, costs)
     ticks = _ticks(schedule, costs)
     try:
-        state = _final_state(schedule, places, costs, ticks, progress, compiled=len(schedule.step) > SMALL)
+        state = _final_state(schedule, places, costs, ticks, compiled=len(schedule.step) > SMALL)
     except CompilerError:
-        state = _final_state(schedule, places, costs, ticks, progress, compiled=False)
+        state = _final_state(schedule, places, costs, ticks, compiled=False)
     simulated = _result(state, ticks)
     del state  # as large as the schedule, the checks need room too
     check_completion(schedule, simulated)
     return simulated
 
 
-def _final_state(
-    schedule: Schedule, places: Places, costs: Costs, ticks: int, progress: Progress | None, *, compiled: bool
-) -> ReplayState:
+def _final_state(schedule: Schedule, places: Places, costs: Costs, ticks: int, *, compiled: bool) -> ReplayState:
     """State after the last event: in arrays for the compiled kernel, in lists for the kernel in Python."""
     state = _state(schedule, places, costs, ticks, compiled)
     classify, channels, advance = _functions(state, compiled)
@@ -89,8 +86,6 @@ def _final_state(
     advance(state, 0)
     while state.counts[replay_state.LANES] > 0:
         advance(state, EVENTS_AT_A_TIME)
-        if progress is not None:
-            progress(state.counts[replay_state.FINISHED] / len(schedule.step))
     return state
 
 
@@ -125,7 +120,7 @@ def _state(schedule: Schedule, places: Places, costs: Costs, ticks: int, compile
         "wild": _ranks_with_wildcards(schedule, columns["lane"] // np.int32(processors)),
         "rank": np.repeat(np.arange(ranks, dtype=np.int32), processors),
         "adapter_before": np.full(operations if nodes else 0, replay_state.UNRELEASED, dtype=np.int32),
-        "counts": np.array([0, 0, 0] + 3 * [replay_state.NONE], dtype=np.int64),
+        "counts": np.array([0, 0] + 3 * [replay_state.NONE], dtype=np.int64),
     }
     lanes = ranks * processors
     for names, dtype, length, value in (

@@ -38,10 +38,9 @@ ENDED: Final = 2
 # Places in `ReplayState.counts`.
 LANES: Final = 0
 RELEASED: Final = 1
-FINISHED: Final = 2
-STACK: Final = 3
-FIRST_READY: Final = 4
-LAST_READY: Final = 5
+STACK: Final = 2
+FIRST_READY: Final = 3
+LAST_READY: Final = 4
 
 Integers = MutableSequence[int]
 Reals = MutableSequence[float]

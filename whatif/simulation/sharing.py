@@ -46,49 +46,36 @@ def routes_from_lists(lists: list[list[int]]) -> Routes:
     return Routes(start, np.array([link for links in lists for link in links], dtype=np.int32))
 
 
-def max_min(
-    routes: Routes,
-    capacities: FloatArray,
-    rate_limits: FloatArray | None = None,
-    weights: FloatArray | None = None,
-    shared: NDArray[np.bool_] | None = None,
-) -> FloatArray:
+def max_min(routes: Routes, capacities: FloatArray, rate_limits: FloatArray | None = None) -> FloatArray:
     """Max-min fair rate of each flow in B/s: no rate can grow unless that of a flow with no more gets less.
 
-    `capacities` [link] in B/s, > 0, may be infinite; `rate_limits` [flow] in B/s, > 0; flows get rates in proportion
-    to their `weights` [flow], > 0, where they meet; a link that is not `shared` [link] limits each flow alone
-    (SimGrid's FATPIPE). A flow without links or limits has an infinite rate. Raises UsageError for other values.
+    `capacities` [link] in B/s, > 0, may be infinite; `rate_limits` [flow] in B/s, > 0. A flow without links or limits
+    has an infinite rate. Raises UsageError for other values.
     Source: Bertsekas, Gallager, "Data Networks", Sec. 6.5.2; links that are bottlenecks of all their flows are
     filled at the same time, so that the rounds are few.
     """
     flow, link = routes.flow, routes.link
-    weights = np.ones(len(routes)) if weights is None else weights
     limits = np.full(len(routes), np.inf) if rate_limits is None else np.array(rate_limits, dtype=np.float64)
-    for name, values in (("capacity", capacities), ("rate limit", limits), ("weight", weights)):
+    for name, values in (("capacity", capacities), ("rate limit", limits)):
         require_positive(name, values)
-    held = np.isfinite(capacities) if shared is None else np.isfinite(capacities) & shared
-    alone = ~held[link]
-    np.minimum.at(limits, flow[alone], capacities[link[alone]])
-    return _fill(flow[~alone], link[~alone], capacities, limits, weights)
+    held = np.isfinite(capacities)[link]
+    return _fill(flow[held], link[held], capacities, limits)
 
 
-def _fill(
-    flow: NDArray[np.int64], link: NDArray[np.int32], capacities: FloatArray, limits: FloatArray, weights: FloatArray
-) -> FloatArray:
-    rates, remaining, limit_levels = limits.copy(), capacities.copy(), limits / weights
+def _fill(flow: NDArray[np.int64], link: NDArray[np.int32], capacities: FloatArray, limits: FloatArray) -> FloatArray:
+    rates, remaining = limits.copy(), capacities.copy()
     while len(flow):
-        usage = np.bincount(link, weights=weights[flow], minlength=len(capacities))
+        usage = np.bincount(link, minlength=len(capacities))
         levels = np.divide(remaining, usage, out=np.full(len(capacities), np.inf), where=usage > 0)
-        flow_levels = limit_levels.copy()
+        flow_levels = limits.copy()
         np.minimum.at(flow_levels, flow, levels[link])
         lowest = np.full(len(capacities), np.inf)
         np.minimum.at(lowest, link, flow_levels[flow])
         # No link gets less for the others later, so a limit that is lower than all of them is final.
-        limited = flow_levels == limit_levels
-        settled = limited[flow] | ((levels[link] == flow_levels[flow]) & (lowest[link] == levels[link]))
+        settled = (flow_levels == limits)[flow] | ((levels[link] == flow_levels[flow]) & (lowest[link] == levels[link]))
         done = np.zeros(len(rates), dtype=np.bool_)
         done[flow[settled]] = True
-        rates[done] = np.where(limited, limits, weights * flow_levels)[done]
+        rates[done] = flow_levels[done]
         gone = done[flow]
         remaining -= np.bincount(link[gone], weights=rates[flow[gone]], minlength=len(capacities))
         np.maximum(remaining, 0.0, out=remaining)

@@ -53,12 +53,8 @@ class Simulation(Presentable):
     schedule: Schedule
     node: Ranks
     """Node of each rank, [rank]."""
-    places: Places
-    """Domains of each rank, by which its messages are charged."""
     machine: MessageMachine
     activity: Activity
-    phase: str
-    """The phase whose model charges the messages."""
     replay: Replay | None
     """None if messages share links."""
     platform: str
@@ -113,8 +109,7 @@ def simulate(program: Program, evaluation: Evaluation, iteration_count: int = 1)
     else:
         _check_equal_charges(evaluation, list(phases))
         schedule, sequential = _generated(program, evaluation, iteration_count), True
-    phase = traced or next(iter(phases))
-    term = simulated_term(program, phase)
+    term = simulated_term(program, traced or next(iter(phases)))
     machine = _machine(evaluation, term)
     node, ranks_per_socket, nodes_per_domain = _placed(program, evaluation, schedule.rank_count, term)
     machine.refuse_shared_domains(nodes_per_domain)
@@ -124,7 +119,7 @@ def simulate(program: Program, evaluation: Evaluation, iteration_count: int = 1)
     spans = activity(schedule, times.start, times.end, times.match, sequential)
     platform = program.loaded.scenario.platform.name
     remarks = (*_trace_remarks(program, evaluation, traced, schedule), *_remarks(program, traced))
-    return Simulation(schedule, node, places, machine, spans, phase, replayed, platform, remarks)
+    return Simulation(schedule, node, machine, spans, replayed, platform, remarks)
 
 
 def simulate_source(

@@ -147,9 +147,8 @@ def _lanes(spans: Activity, node: Ranks32, path: _Spans, window: Window, first: 
     critical = path_owners(*path, window)
     wanted = _wanted(spans, window, (first, first + len(node)) if rank is None else (rank, rank + 1))
     shown = wanted if len(wanted) <= MOST_MARKED else wanted[:0]
-    ranks, times = (spans.sender[shown], spans.receiver[shown]), (spans.sent[shown], spans.received[shown])
-    messages = MessageLines(*ranks, spans.message_size[shown], *times)
-    return Lanes(window, first, node, group, critical, messages, len(wanted))
+    messages = MessageLines(spans.sender[shown], spans.receiver[shown], spans.sent[shown], spans.received[shown])
+    return Lanes(window, first, node, group, critical, messages)
 
 
 def _wanted(spans: Activity, window: Window, ranks: tuple[int, int]) -> NDArray[np.intp]:

@@ -96,9 +96,7 @@ def lanes_of(spans, node, path=(), messages=(), window=(0.0, 1.0)):
     owners = path_owners(ways[0].astype(np.int32), ways[1], ways[2], window)
     ends = [np.array(column) for column in zip(*messages, strict=True)] or [np.empty(0)] * 5
     ranks = (column.astype(np.int32) for column in ends[:2])
-    return Lanes(
-        window, 0, np.array(node, dtype=np.int32), group, owners, MessageLines(*ranks, *ends[2:]), len(messages)
-    )
+    return Lanes(window, 0, np.array(node, dtype=np.int32), group, owners, MessageLines(*ranks, *ends[3:]))
 
 
 def test_each_part_of_a_window_shows_what_takes_most_of_it():

@@ -61,11 +61,6 @@ class StudyJob:
         """Expected time over the predicted one."""
         return float(self.time[0] / self.predicted)
 
-    @property
-    def node_time(self) -> FloatArray:
-        """Node time in s: nodes times time."""
-        return self.node_count * self.time
-
 
 @dataclass(frozen=True, eq=False)
 class Jobs:
@@ -74,8 +69,6 @@ class Jobs:
     by_machine: Mapping[str, Mapping[str, StudyJob]]
     adjustments: Mapping[str, Adjustment]
     scenarios: Mapping[str, Mapping[str, Scenario]]
-    drawn: int = 0
-    """Number of uncertain values."""
 
     def of(self, machine: str) -> Mapping[str, StudyJob]:
         """Jobs of a machine by application."""
@@ -113,7 +106,7 @@ def jobs_of(study: StudyFile, sampling: Sampling, cache: JobCache) -> Jobs:
         machine: {name: _job(scenario, alike, cache) for name, scenario in its.items()}
         for machine, its in scenarios.items()
     }
-    return Jobs(_scaled(found, adjusted, sampling), adjusted, scenarios, len(alike.keys))
+    return Jobs(_scaled(found, adjusted, sampling), adjusted, scenarios)
 
 
 def _adjusted(study: StudyFile, cache: JobCache) -> dict[str, Adjustment]:

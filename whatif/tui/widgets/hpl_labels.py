@@ -142,7 +142,7 @@ def panel_lanes(outcome: HPLOutcome, nodes: IntArray, line: GridLine, panel_coun
     group = main_groups(spans.lane, spans.kind, spans.start, spans.end, window, len(spans.last))
     middle = window[0] + (np.arange(PARTS) + 0.5) / PARTS * (window[1] - window[0])
     group[(group == 0) & (middle < spans.last[:, None])] = len(WORK)
-    return Lanes(window, 0, line.of_grid(nodes).astype(np.int32), group, NO_PATH, NO_MESSAGES, 0)
+    return Lanes(window, 0, line.of_grid(nodes).astype(np.int32), group, NO_PATH, NO_MESSAGES)
 
 
 def lanes_words(line: GridLine, panel_count: int) -> str:

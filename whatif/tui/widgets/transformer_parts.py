@@ -36,7 +36,7 @@ def step_lanes(step: SimulatedStep) -> Lanes | None:
     starts, ends = np.append(simulated.start, np.full(count, end)), np.append(simulated.end, np.full(count, end + rest))
     order, window = np.lexsort((starts, stage)), (0.0, end + rest)
     group = main_groups(stage[order], kind[order], starts[order], ends[order], window, count)
-    return Lanes(window, 0, step.nodes, group, NO_PATH, NO_MESSAGES, 0)
+    return Lanes(window, 0, step.nodes, group, NO_PATH, NO_MESSAGES)
 
 
 def collective_rows(program: Program, values: Mapping[str, Any]) -> TableRows:
