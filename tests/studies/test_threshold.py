@@ -13,8 +13,7 @@ from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.schema.toml import parse_document
-from whatif.studies.threshold import parse_target, seek
-from whatif.studies.whole_numbers import near_numbers
+from whatif.studies.threshold import near_numbers, parse_target, seek
 
 BANDWIDTH = "platform.node.gpu.dram_bandwidth"
 
@@ -206,9 +205,9 @@ def test_invalid_options_are_refused(whatif_main, vary, target, message):
 
 def test_whole_numbers_far_from_both_ends_are_tried_from_the_present_one():
     """A present number beyond the most that are tried on either side."""
-    near = near_numbers(30_000, 1, 30_000_000)
-    assert near.numbers[:3].tolist() == [30_000, 30_001, 29_999]
-    assert not near.is_all
+    near, is_all = near_numbers(30_000, 1, 30_000_000)
+    assert near[:3].tolist() == [30_000, 30_001, 29_999]
+    assert not is_all
 
 
 def test_a_value_from_which_a_whole_number_is_computed_is_sought_among_whole_numbers():

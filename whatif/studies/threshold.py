@@ -1,8 +1,9 @@
 """Targets of results, and the value of one parameter that meets one: the nearest to the present value, on either side.
 
 A result need not increase or decrease steadily with the parameter, so that a grid over the whole range is evaluated
-first; then the bracket between the last value that misses the target and the first that meets it is narrowed. Of whole
-numbers all that are nearer are tried, too, as far as that takes seconds.
+first; then the bracket between the last value that misses the target and the first that meets it is narrowed. Results
+over whole numbers jump: a number of ranks that divides the grid has a result, the next one has none. Of these all that
+are nearer are tried, too, as far as that takes seconds.
 """
 
 from __future__ import annotations
@@ -33,7 +34,6 @@ from whatif.studies.search_space import (
     term_named,
 )
 from whatif.studies.study_result import StudyResult
-from whatif.studies.whole_numbers import distance, near_numbers, spread_numbers
 from whatif.table import Table
 from whatif.units import ONE, SECOND, Dimension, UnitError, customary_unit, format_quantity, parse_quantity, parse_share
 
@@ -45,6 +45,9 @@ _PART: Final = 256
 """Values that are evaluated at a time; placing ranks takes about 10 ms for each number of them."""
 _PARTS, _ROUNDS = 128, 6
 """Parts of a bracket in each round, and the rounds: to 10^-12 of a distance of the grid."""
+_MOST_NUMBERS: Final = 20_000
+_MOST_SUM: Final = 3e6
+"""Largest sum of the whole numbers that are tried: placing ranks takes time by rank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,10 @@ class Target:
     def met(self, numbers: FloatArray) -> Choices:
         """Whether results meet the target, elementwise; NaN meets none."""
         return numbers <= self.bound if self.at_most else numbers >= self.bound
+
+    def costs(self, numbers: FloatArray) -> FloatArray:
+        """Numbers that are the less the better a result is, elementwise; infinite without a result."""
+        return np.where(np.isfinite(numbers), numbers if self.at_most else -numbers, np.inf)
 
     def __str__(self) -> str:
         return f"{self.result} {'<=' if self.at_most else '>='} {format_quantity(self.bound, self.dimension, 4)}"
@@ -183,7 +190,7 @@ def seek(
     met = target.met(numbers)
     value = _closest(grid, numbers, obstacle, target, parameter) if not met.any() else None
     if value is None:
-        at = int(np.where(met, distance(grid, present), np.inf).argmin())
+        at = int(np.where(met, _distance(grid, present), np.inf).argmin())
         value = _narrowed(program, target, parameter, _before(grid, at, present), float(grid[at]))
     assert parameter.field is not None
     found = _sought(program, target, parameter, (first, last), value, now)
@@ -212,16 +219,15 @@ def _among_whole(program: Program, found: SeekResult, progress: Callable[[str], 
     target, parameter, (first, last) = found.target, found.parameter, found.ends
     present = float(parameter.value)
     if found.is_met:
-        far = distance(np.array([found.value, first]), present)[0]
+        far = _distance(np.array([found.value, first]), present)[0]
         by_factor = min(first, present) > 0
         low, high = (present / np.exp(far), present * np.exp(far)) if by_factor else (present - far, present + far)
         first, last = max(first, low), min(last, high)
-    near = near_numbers(present, first, last)
-    candidates = np.append(near.numbers, found.value)
+    near, is_all = near_numbers(present, first, last)
+    candidates = np.append(near, found.value)
     numbers, _ = _numbers(program, parameter.path, candidates, term_named(target.result, program), progress)
-    worth = np.where(np.isfinite(numbers), numbers if target.at_most else -numbers, np.inf)
-    value = float(candidates[np.where(target.met(numbers), -np.inf, worth).argmin()])
-    return replace(_sought(program, target, parameter, found.ends, value, found.now), tried_all=near.is_all)
+    value = float(candidates[np.where(target.met(numbers), -np.inf, target.costs(numbers)).argmin()])
+    return replace(_sought(program, target, parameter, found.ends, value, found.now), tried_all=is_all)
 
 
 def _parameter(program: Program, path: str, target: Target) -> Parameter:
@@ -239,7 +245,7 @@ def _grid(parameter: Parameter, first: float, last: float) -> FloatArray:
     domain = parameter.field.domain
     grid = np.geomspace(first, last, _POINTS) if first > 0 else np.linspace(first, last, _POINTS)
     if domain.whole:
-        grid = np.append(np.round(grid), spread_numbers(first, last))
+        grid = np.append(np.round(grid), _spread_numbers(first, last))
     grid = np.unique(np.append(grid, np.clip(float(parameter.value), first, last)))
     return np.array(grid[domain.accepts(grid)])
 
@@ -269,8 +275,7 @@ def _closest(grid: FloatArray, then: FloatArray, obstacle: str, target: Target, 
         between = " and ".join(format_quantity(end, parameter.dimension, 4) for end in (grid[0], grid[-1]))
         why = obstacle or NO_NUMBER
         raise InfeasiblePointError(f"infeasible: no value of {parameter.path} between {between} has an answer: {why}")
-    worth = np.where(np.isfinite(then), then if target.at_most else -then, np.inf)
-    return float(grid[worth.argmin()])
+    return float(grid[target.costs(then).argmin()])
 
 
 def _sought(
@@ -280,3 +285,27 @@ def _sought(
     then = float(evaluation.numbers(term_named(target.result, program))[0])
     met = bool(target.met(np.array(then)))
     return SeekResult(target, parameter, value, now, then, met, phase_times(evaluation), ends)
+
+
+def _distance(numbers: FloatArray, present: float) -> FloatArray:
+    """Distance from a present value: the logarithm of a factor, or a difference if any of the values is 0 or less."""
+    by_factor = min(float(np.min(numbers, initial=np.inf)), present) > 0
+    return np.abs(np.log(numbers / present) if by_factor else numbers - present)
+
+
+def near_numbers(present: float, first: float, last: float) -> tuple[FloatArray, bool]:
+    """Whole numbers from `first` to `last`, those that are nearest to `present` in factor or difference first, and
+    whether none was left out."""
+    middle = min(max(round(present), first), last)
+    low, high = max(np.ceil(first), middle - _MOST_NUMBERS), min(np.floor(last), middle + _MOST_NUMBERS)
+    numbers = np.arange(low, high + 1, dtype=np.float64)
+    nearest = numbers[np.argsort(_distance(numbers, present), kind="stable")]
+    tried = nearest[np.cumsum(np.abs(nearest)) <= _MOST_SUM][:_MOST_NUMBERS]
+    return tried, tried.size == max(np.floor(last) - np.ceil(first) + 1, 0)
+
+
+def _spread_numbers(first: float, last: float) -> FloatArray:
+    """Powers of two of a range, and three times these: numbers that divide many others."""
+    powers = 2.0 ** np.arange(1024)
+    found = np.union1d(powers, 3 * powers[:1022])
+    return found[(found >= first) & (found <= last)]
