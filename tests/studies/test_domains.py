@@ -9,7 +9,7 @@ from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.plotting.boxes import box_runs
 from whatif.plotting.description import text_cells
-from whatif.studies.domains import domain_boxes, domain_picture
+from whatif.studies.domain_study import domain_boxes, domain_picture
 from whatif.studies.message_curves import message_curves
 
 PLATFORMS = sorted(path.stem for path in (ROOT / "platforms").glob("*.toml"))

@@ -15,7 +15,7 @@ from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import InfeasiblePointError
 from whatif.schema.toml import parse_document
-from whatif.studies.kernel_rooflines import gpu_roofs, kernel_points, second_gpu
+from whatif.studies.roofline_study import gpu_roofs, kernel_points, second_gpu
 
 GPU = "platform.node.gpu"
 HEAD = '[platform]\nextends = "summit"\n[application]\nname = "t"\nrank_count = 1\niteration_count = 1\n'

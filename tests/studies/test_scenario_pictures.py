@@ -14,8 +14,8 @@ from whatif.core.evaluate import evaluate
 from whatif.core.iteration_timeline import timeline
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.plotting.picture import draw
-from whatif.studies.kernel_rooflines import gpu_roofs, kernel_points, second_gpu
 from whatif.studies.message_curves import message_curves
+from whatif.studies.roofline_study import gpu_roofs, kernel_points, second_gpu
 from whatif.tui.widgets.message_costs import message_rows
 
 

@@ -13,9 +13,8 @@ from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling
 from whatif.errors import UsageError
 from whatif.files.git_revisions import checked_out, names_a_revision
-from whatif.studies.attribution import Attribution
+from whatif.studies.attribution import Attribution, difference_study
 from whatif.studies.bottlenecks import Bottlenecks
-from whatif.studies.difference import difference_study
 from whatif.studies.elasticity import Elasticities
 from whatif.studies.sensitivity_study import sensitivity_study
 from whatif.studies.side_by_side import SideBySide, side_by_side

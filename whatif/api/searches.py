@@ -10,7 +10,7 @@ from whatif.api.common import AnyPlatform, AnyScenario, Overrides, load
 from whatif.errors import require_least
 from whatif.studies.break_even import BreakEven
 from whatif.studies.pareto import Front
-from whatif.studies.search_result import SearchResult
+from whatif.studies.search import SearchResult
 from whatif.studies.seeking import Vary, break_even_study, front_study, seek_study
 from whatif.studies.threshold import SeekResult
 

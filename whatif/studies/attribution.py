@@ -19,16 +19,18 @@ from numpy.typing import NDArray
 
 from whatif.core.evaluate import Values, evaluate
 from whatif.core.result import NO_NUMBER
+from whatif.core.scenario import Scenario
 from whatif.core.term import Program, common_dimension
-from whatif.errors import InfeasiblePointError, abridged
+from whatif.errors import InfeasiblePointError, abridged, require_choice, require_least
 from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import BarChart
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
-from whatif.studies.bar_charts import waterfall_bars
+from whatif.studies.bar_charts import names_of, waterfall_bars
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table, text_column
 from whatif.units import ONE, SECOND, Dimension, format_quantity
+from whatif.vocabulary import GROUPINGS, Grouping
 
 Choices = NDArray[np.bool_]
 Indices = NDArray[np.intp]
@@ -333,3 +335,11 @@ def _drawn(numbers: _Numbers, count: int, seed: int) -> tuple[FloatArray, FloatA
     steps = np.take_along_axis(np.diff(found, axis=1), places, axis=1)
     pairs = steps.reshape(_PAIRS, 2, count).mean(axis=1)
     return pairs.mean(axis=0), pairs.std(axis=0, ddof=1) / np.sqrt(_PAIRS)
+
+
+def difference_study(first: Scenario, second: Scenario, result: str, by: Grouping, seed: int) -> Attribution:
+    """Attribution of the difference in a result to the parameters, or tables of parameters, that changed."""
+    require_choice("by", by, GROUPINGS)
+    require_least("seed", seed, 0)
+    found = attribute(first.program, second.program, result, by_table=by == "table", seed=seed)
+    return replace(found, names=names_of(first, second)).about(first, second)

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from whatif.atomic import write_text
 from whatif.core.scenario import Scenario
 from whatif.errors import UsageError
 from whatif.files.machine_template import MachineParts
 from whatif.files.scenario_template import template
+from whatif.importers.mapping import split_unit
+from whatif.importers.run_columns import usual_heading
+from whatif.importers.runs_csv import RunSheet, read_run_sheet
+from whatif.importers.text import refuse
 from whatif.paths import exists
 from whatif.schema.motifs import source_name
 from whatif.schema.phase_edits import free_phase_name
-from whatif.schema.toml import parse_document, shown_path
-from whatif.studies.new_runs import RunsOfScenario, with_runs
+from whatif.schema.toml import KeyPath, parse_document, shown_path
+from whatif.schema.toml_sections import with_values
+from whatif.schema.toml_text import comment_line, toml_value
+from whatif.studies.measured_runs import is_heading, measured_runs
+
+_TAKEN: Final = ("rank_count", "ranks_per_node", "iteration_count")
+"""Values of the application that are those of its largest run."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,3 +104,95 @@ def new_scenario(
         _ = scenario.program
         found = RunsOfScenario(text) if runs is None else with_runs(scenario, path, runs)
     return NewScenario(path, found.text, {**files, **found.files}, found.notes)
+
+
+@dataclass(frozen=True, slots=True)
+class RunsOfScenario:
+    """Text of a scenario with its runs, the new files that it needs, and what was left out or renamed."""
+
+    text: str
+    files: dict[Path, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def with_runs(scenario: Scenario, path: Path, runs: Path) -> RunsOfScenario:
+    """Scenario at a path with a CSV file of its measured runs; ranks and iterations become those of the largest run.
+
+    Headings such as `ranks`, `nodes` and `time [s]` are renamed, and other columns left out, in a copy
+    `NAME_runs.csv` next to the scenario; a file there that fits is named as it is. Raise `InvalidFileError` for columns
+    that do not fit.
+    """
+    if not runs.is_file():
+        raise UsageError(f"{runs}: no such file of runs")
+    sheet = read_run_sheet(runs)
+    columns, notes = _renamed(sheet, scenario)
+    as_it_is = not notes and runs.resolve().parent == path.parent.resolve()
+    name = runs.name if as_it_is else f"{path.stem}_runs.csv"
+    content = _csv(columns, f"Measured runs of {runs.name}")
+    values = {("runs",): toml_value(name), **_largest(columns)}
+    text = with_values(scenario.document.text, dict(values))
+    stated = Scenario(parse_document(text, path.name, path.parent), folders=scenario.folders)
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / name
+        write_text(copy, content)
+        measured_runs(stated, runs if as_it_is else copy)
+    return RunsOfScenario(text, {} if as_it_is else {path.parent / name: content}, notes)
+
+
+def _renamed(sheet: RunSheet, scenario: Scenario) -> tuple[dict[str, NDArray[Any]], tuple[str, ...]]:
+    """Columns by the names that the scenario has for them, and a note for each other heading."""
+    columns: dict[str, NDArray[Any]] = {}
+    notes: list[str] = []
+    for heading, values in sheet.values.items():
+        name, unit = split_unit(heading)
+        is_known = name.strip() in _TAKEN or is_heading(name.strip(), scenario.program)
+        meant = name.strip() if is_known else usual_heading(name)
+        if any(split_unit(column)[0].strip() == meant for column in columns):
+            raise refuse(sheet.file, f"a second column of `{meant}`: leave one of them out", 0, heading)
+        if meant:
+            columns[heading if is_known else f"{meant} [{unit}]" if unit else meant] = values
+        if not is_known:
+            used = "used with the ranks: `ranks_per_node`" if meant == "nodes" else f"taken as `{meant}`"
+            notes.append(f"{sheet.file}: `{heading}` is {used if meant else 'left out'}")
+    if "nodes" in columns:
+        columns |= _per_node(sheet, columns.pop("nodes"), columns)
+    return columns, tuple(notes)
+
+
+def _per_node(sheet: RunSheet, nodes: NDArray[Any], columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Column of the ranks of a node, from the numbers of ranks and nodes."""
+    ranks = columns.get("rank_count")
+    if ranks is None or object in (ranks.dtype, nodes.dtype):
+        raise refuse(sheet.file, "`nodes` needs a column of the ranks, such as `rank_count`", 0, "nodes")
+    whole = np.isfinite(nodes) & (nodes > 0)
+    share = np.divide(ranks, nodes, out=np.zeros(len(ranks)), where=whole)
+    for run in np.flatnonzero(~(share >= 1) | (np.floor(share) != share)):
+        message = f"{ranks[run]:g} ranks do not fill {nodes[run]:g} nodes evenly"
+        raise refuse(sheet.file, message, int(sheet.lines[run]), "nodes")
+    return {"ranks_per_node": share}
+
+
+def _csv(columns: Mapping[str, NDArray[Any]], title: str) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    for row in zip(*(values.tolist() for values in columns.values()), strict=True):
+        writer.writerow(map(_cell, row))
+    return comment_line(title) + out.getvalue()
+
+
+def _cell(item: Any) -> str:
+    """Cell of a file: a number to its last digit, nothing for a missing one."""
+    if not isinstance(item, float):
+        return str(item)
+    return "" if math.isnan(item) else f"{item:.15g}"
+
+
+def _largest(columns: Mapping[str, NDArray[Any]]) -> dict[KeyPath, str]:
+    """Numbers of ranks and iterations of the run with the most ranks."""
+    found = {name.removeprefix("application."): values for name, values in columns.items()}
+    known = {name: found[name] for name in _TAKEN if name in found and found[name].dtype != object}
+    if "rank_count" not in known or not np.isfinite(np.stack(list(known.values()))).all():
+        return {}
+    at = int(np.argmax(known["rank_count"]))
+    return {("application", name): toml_value(int(values[at])) for name, values in known.items()}

@@ -20,8 +20,7 @@ from whatif.errors import UsageError, require_least
 from whatif.studies.break_even import BreakEven, break_even
 from whatif.studies.pareto import Front, front
 from whatif.studies.population import Objective, SearchGoal
-from whatif.studies.search import Optimum, ranked, search
-from whatif.studies.search_result import SearchResult
+from whatif.studies.search import Optimum, SearchResult, ranked, search
 from whatif.studies.search_space import Combination, Varied, is_simulated, parse_varied, quantity_named
 from whatif.studies.threshold import SeekResult, Target, parse_target, seek
 

@@ -14,7 +14,7 @@ from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.schema.toml import parse_document
-from whatif.studies.kernel_rooflines import kernel_points, second_gpu
+from whatif.studies.roofline_study import kernel_points, second_gpu
 from whatif.tui.commands.explorer_commands import Show
 from whatif.tui.labels import duration, percent
 from whatif.tui.pages.roofline import RooflinePage, RooflineView, roofline_of, rows

@@ -19,7 +19,7 @@ from whatif.units import format_quantity, parse_quantity
 
 if TYPE_CHECKING:
     from whatif.schema.parameters import Parameter
-    from whatif.studies.search_result import SearchResult
+    from whatif.studies.search import SearchResult
     from whatif.studies.threshold import SeekResult, Target
 
 _DIGITS: Final = (6, 9)

@@ -21,8 +21,7 @@ from whatif.plotting.tiles import group_colours
 from whatif.plugins import registered_pages
 from whatif.schema.application import HaloPhase
 from whatif.schema.collective_phase import CollectivePhase
-from whatif.studies.domain_study import domain_table
-from whatif.studies.domains import DomainPicture, domain_boxes, domain_picture
+from whatif.studies.domain_study import DomainPicture, domain_boxes, domain_picture, domain_table
 from whatif.studies.message_curves import KCounts, MessageCurves, PhaseMessages, counts, message_curves
 from whatif.studies.message_study import DISTANCE_LABELS
 from whatif.studies.placement_layout import placement_picture

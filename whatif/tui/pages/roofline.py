@@ -16,8 +16,18 @@ from textual.widgets import Static
 from whatif.core.scenario import Scenario
 from whatif.errors import WhatifError
 from whatif.schema.load import load_platform
-from whatif.studies.kernel_rooflines import KernelPoint, Roofs, SecondGpu, gpu_roofs, second_gpu
-from whatif.studies.roofline_study import LIMITS, OPERATIONS, Roofline, of_roof, roofline_at
+from whatif.studies.roofline_study import (
+    LIMITS,
+    OPERATIONS,
+    KernelPoint,
+    Roofline,
+    Roofs,
+    SecondGpu,
+    gpu_roofs,
+    of_roof,
+    roofline_at,
+    second_gpu,
+)
 from whatif.tui.jobs.job import Job
 from whatif.tui.labels import brief, duration, percent, reason_of
 from whatif.tui.pages.page import Page, PageKey, stepped_to

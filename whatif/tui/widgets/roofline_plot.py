@@ -13,8 +13,7 @@ from whatif.plotting.axis_view import axes_of
 from whatif.plotting.cells import Cells, TextRun
 from whatif.plotting.frame import Area, Word, plot_frame
 from whatif.plotting.raster import GLYPHS, Dots, Glyphs, MarkerName, Raster, walk
-from whatif.studies.kernel_rooflines import KernelPoint
-from whatif.studies.roofline_study import ROOF_AXES, ROOF_STYLES, AxisLimits, Roof, Roofline, limits, roofs
+from whatif.studies.roofline_study import ROOF_AXES, ROOF_STYLES, AxisLimits, KernelPoint, Roof, Roofline, limits, roofs
 from whatif.tui.widgets.picture import PictureOf
 
 
