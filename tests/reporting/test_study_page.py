@@ -22,8 +22,7 @@ from tests.studies.procurement.test_study import SIX, throughput
 from tests.tui.test_serve import PATIENCE, browsed, chromium, opened
 from whatif.errors import UsageError
 from whatif.extras import install_command
-from whatif.reporting.pdf import pdf_of
-from whatif.reporting.study_page import study_html
+from whatif.reporting.study_page import pdf_of, study_html
 from whatif.units import CARBON, JOULE, MONEY, SECOND, WATT, format_quantity
 
 QUICK = {"mix.elements.target": "iteration_time <= 100 ms"}

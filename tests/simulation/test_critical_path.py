@@ -11,12 +11,18 @@ from tests.simulation.traces import pipeline_trace, time_along
 from whatif.models.patterns import GridPattern
 from whatif.simulation.activity import GROUPS, activity
 from whatif.simulation.critical import critical_path
-from whatif.simulation.generate import all_to_all_trace, collective_trace, halo_trace, work_trace
+from whatif.simulation.generate import (
+    all_to_all_trace,
+    collective_trace,
+    concatenated,
+    halo_trace,
+    repeated,
+    work_trace,
+)
 from whatif.simulation.lower import lower
 from whatif.simulation.rank_programs import Kind, Trace
 from whatif.simulation.replay import replay
 from whatif.simulation.schedule import Costs, Places
-from whatif.simulation.trace_sequence import concatenated, repeated
 
 TRACES = {
     "halo": halo_trace(GridPattern((4, 3), 6, 3), np.array([3000.0, 90000.0]), iteration_count=3, compute_time=4e-5),

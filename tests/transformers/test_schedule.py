@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from tests.transformers.steps_at_hand import terms
 from whatif.errors import UsageError
 from whatif.models.transformer_steps import bubble_time
-from whatif.transformers.training.pipeline_schedule import BACKWARD, FORWARD, MOST_PASSES, pass_order, simulate
+from whatif.transformers.training.simulated_step import BACKWARD, FORWARD, MOST_PASSES, pass_order, simulate
 
 
 @pytest.mark.parametrize(

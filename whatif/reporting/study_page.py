@@ -1,7 +1,12 @@
-"""Page for the committee of a procurement study: one HTML page without scripts or external files, or its PDF."""
+"""Page for the committee of a procurement study: one HTML page without scripts or external files, or its PDF.
+
+The PDF is made by WeasyPrint (extra `pdf`).
+"""
 
 from __future__ import annotations
 
+import logging
+import re
 import shlex
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,14 +15,15 @@ from typing import Any, Final
 
 from whatif.atomic import atomic_file
 from whatif.errors import UsageError, WhatifError
+from whatif.extras import install_command
 from whatif.files.scenario_edits import set_words
 from whatif.limits import PAGES
+from whatif.plotting.picture_style import LIGHT
 from whatif.reporting import study_sections as parts
-from whatif.reporting.pdf import check_pdf, pdf_of
 from whatif.reporting.provenance import hashes, paths_of
+from whatif.reporting.study_sections import questions
 from whatif.reporting.study_words import question, recommendation
 from whatif.reporting.templates import check_libraries, rendered
-from whatif.reporting.vendor_questions import questions
 from whatif.schema.load import load_platform_document, open_document
 from whatif.schema.shipped import is_shipped
 from whatif.schema.study_file import FOLDER
@@ -41,6 +47,7 @@ _TITLES: Final = {
     "reading": "How to read this page",
     "files": "Files and versions",
 }
+_VARIABLE: Final = re.compile(r"var\(--([a-z0-9-]+)\)")
 
 
 def check_page(path: Path) -> None:
@@ -115,3 +122,29 @@ def _paths(found: Study) -> Iterator[Path]:
         runs = file_of_runs(file, name, scenario)
         if runs is not None:
             yield runs.resolve()
+
+
+def check_pdf() -> None:
+    """Raise `UsageError` if the extra `pdf`, or a library of the system that it needs, is not installed."""
+    try:
+        import weasyprint  # noqa: F401
+    except (ImportError, OSError) as problem:
+        # WeasyPrint raises OSError if Pango is missing.
+        raise UsageError(
+            f"a PDF needs WeasyPrint: {install_command('pdf')} ({str(problem).splitlines()[0]}); "
+            "or write FILE.html and print it from a browser"
+        ) from None
+
+
+def pdf_of(page: str) -> bytes:
+    """PDF of a page that loads nothing, in the colours of print. Raise `UsageError` without the extra `pdf`."""
+    check_pdf()
+    import weasyprint
+    from weasyprint.urls import URLFetcher
+
+    # It remarks on every property that SVG has and CSS has not.
+    logging.getLogger("weasyprint").setLevel(logging.ERROR)
+    # Pictures in a page do not know its variables there.
+    coloured = _VARIABLE.sub(lambda found: LIGHT[found[1]], page)
+    loads_nothing = URLFetcher(allowed_protocols=("data",), fail_on_errors=True)
+    return bytes(weasyprint.HTML(string=coloured, url_fetcher=loads_nothing).write_pdf())

@@ -1,10 +1,11 @@
-"""Sections of the page of a study: the chart, and the tables of `whatif study --show` for people."""
+"""Sections of the page of a study: the chart, the tables of `whatif study --show`, and questions to the vendors."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from whatif.reporting.study_words import LIMITS, chance
 from whatif.schema.study_spec import PRESENT
 from whatif.schema.toml import dotted, walk
 from whatif.studies.procurement.placing import remarks
+from whatif.studies.procurement.questions import STEP, Assumption, assumptions, other_questions
 from whatif.studies.procurement.study import Study
 from whatif.studies.procurement.study_tables import (
     bids_table,
@@ -25,7 +27,7 @@ from whatif.studies.procurement.study_tables import (
     turns_table,
 )
 from whatif.table import Table
-from whatif.units import CARBON, DAY, JOULE, ONE, SECOND, WATT, Dimension, format_quantity, in_percent
+from whatif.units import CARBON, DAY, JOULE, ONE, SECOND, WATT, Dimension, counted, format_quantity, in_percent
 
 _MOST_COLUMNS: Final = 5
 """Most machines in one table, for the width of a printed page."""
@@ -36,6 +38,9 @@ Row = Mapping[str, Any]
 
 sheet: Final = partial(ReportTable.of, named=True)
 """Table of texts whose first column names its rows."""
+_LEAST: Final = 0.0005
+"""Effect on the throughput below which it is shown as none."""
+_PLATFORM: Final = "platform."
 
 
 def number(value: Any, dimension: Dimension = ONE, digits: int = 4) -> str:
@@ -224,3 +229,62 @@ def _named(notes: Iterable[str]) -> Iterator[tuple[str, str]]:
     for note in notes:
         name, _, text = note.removeprefix(_WARNING).partition(": ")
         yield name, f"outside measured ranges: {text}" if note.startswith(_WARNING) else text
+
+
+@dataclass(frozen=True, slots=True)
+class BidQuestions:
+    """Questions to one vendor."""
+
+    bid: str
+    sentences: tuple[str, ...]
+    section: Section
+
+
+def questions(found: Study) -> tuple[BidQuestions, ...]:
+    """Questions by bid."""
+    known, others = assumptions(found), list(other_questions(found))
+    items = [
+        BidQuestions(
+            bid,
+            tuple(text for name, text in others if name == bid),
+            _section([item for item in known if item.bid == bid]),
+        )
+        for bid in found.bids
+    ]
+    return tuple(item for item in items if item.sentences or item.section)
+
+
+def _section(items: list[Assumption]) -> Section:
+    telling = [item for item in items if item.weight >= _LEAST]
+    rest = [item for item in items if item.weight < _LEAST]
+    parts = []
+    if telling:
+        parts.append(ReportItem(title="Assumed values that the throughput of the mix follows", sheet=_telling(telling)))
+    if rest:
+        title = (
+            f"{counted(len(rest), 'other assumed value')}: counts, values of 0, and values that change the "
+            f"throughput by less than {_LEAST:.2%} if they are {STEP:.0%} lower or higher"
+        )
+        heads = ("value", "assumed", "meaning")
+        rows = [(_path(item), item.text, _meaning(item)) for item in rest]
+        parts.append(ReportItem(title=title, sheet=sheet(heads, rows, heads[-1:])))
+    return tuple(parts)
+
+
+def _telling(items: list[Assumption]) -> ReportTable:
+    heads = ("value", "assumed", f"{STEP:.0%} lower", f"{STEP:.0%} higher", "meaning")
+    rows = [(_path(item), item.text, _effect(item.lower), _effect(item.higher), _meaning(item)) for item in items]
+    return sheet(heads, rows, heads[-1:])
+
+
+def _path(item: Assumption) -> str:
+    return item.parameter.path.removeprefix(_PLATFORM)
+
+
+def _meaning(item: Assumption) -> str:
+    return " ".join(item.parameter.description.split())
+
+
+def _effect(change: float) -> str:
+    """Change of the throughput of the mix."""
+    return f"{change:+.1%}" if math.isfinite(change) else "-"

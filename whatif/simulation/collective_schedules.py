@@ -17,16 +17,20 @@ import numpy as np
 
 from whatif.errors import UsageError, did_you_mean
 from whatif.models.quantities import FloatArray
-from whatif.simulation.collective_allgathers import (
+from whatif.simulation.collective_blocks import (
     around,
     bruck_allgather,
+    butterfly,
+    core,
     doubling_allgather,
+    halving,
     neighbour_exchange,
     powers,
+    recursive_halving,
     ring_blocks,
+    surplus_of,
 )
 from whatif.simulation.collective_expansion import Algorithm, Members, Rounds
-from whatif.simulation.collective_halvings import butterfly, core, halving, recursive_halving, surplus_of
 from whatif.simulation.collective_trees import (
     binary_tree,
     broadcast_along,

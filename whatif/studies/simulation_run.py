@@ -26,13 +26,12 @@ from whatif.schema.collective_phase import CollectivePhase
 from whatif.simulation.activity import Activity, activity
 from whatif.simulation.collective_stages import Stage, schedules_of, stages
 from whatif.simulation.exchange import exchange_trace
-from whatif.simulation.generate import halo_trace, staged_trace, work_trace
+from whatif.simulation.generate import concatenated, halo_trace, repeated, staged_trace, work_trace
 from whatif.simulation.lower import lower
 from whatif.simulation.rank_programs import COLLECTIVES, Kind, Trace
 from whatif.simulation.replay import Replay, replay
 from whatif.simulation.schedule import Places, Schedule, Step
 from whatif.simulation.selection import parse_selection
-from whatif.simulation.trace_sequence import concatenated, repeated
 from whatif.studies.placement_layout import halo_pattern, halo_phases
 from whatif.studies.scenario_sources import ScenarioSource
 from whatif.table import Table

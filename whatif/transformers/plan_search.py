@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Final, cast
@@ -19,7 +19,6 @@ from whatif.plotting.presentable import Presentable
 from whatif.plugins import resolve
 from whatif.table import Table
 from whatif.transformers.model_parts import PLAN
-from whatif.transformers.plan_space import PlanSpace
 from whatif.units import ONE, SECOND, Dimension, counted, format_quantity
 from whatif.vocabulary import PRODUCT_PRECISIONS
 
@@ -30,6 +29,42 @@ _SPACES: Final = {
     "serving": "whatif.transformers.serving.plan_space:SPACE",
 }
 """Space of the plans of each kind of application."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSpace:
+    """Variables and results of a search."""
+
+    sizes: tuple[str, ...]
+    """Numbers of a plan."""
+    choices: tuple[str, ...]
+    """Choices of a plan."""
+    results: Mapping[str, Dimension]
+    """Results of a plan, with `iteration_time`."""
+    rival: str
+    """Result that the Pareto front minimises besides the time."""
+    headings: Mapping[str, str]
+    """Headings of columns on a terminal."""
+    optional: tuple[str, ...]
+    """Columns omitted on a narrow terminal, in this order."""
+    alike: tuple[str, ...]
+    """Sizes in which plans differ that have the same results; of others the least one is reported."""
+    candidates: Callable[[Scenario, Sequence[str]], dict[str, FloatArray]]
+    """Sizes of all plans that divide, for a scenario and the keys that stay as stated."""
+    values: Callable[[Scenario, str], tuple[str, ...]]
+    """Values of a choice."""
+
+
+def allowed(stated: Mapping[str, int], key: str, values: Iterable[int]) -> list[int]:
+    """Values of a key: the stated one where it is kept."""
+    return [stated[key]] if key in stated else list(values)
+
+
+def powers(most: int) -> list[int]:
+    """Powers of two up to a number."""
+    return [2**exponent for exponent in range(most.bit_length())]
+
+
 Columns = dict[str, Any]
 
 

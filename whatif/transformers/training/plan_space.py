@@ -9,10 +9,11 @@ import numpy as np
 
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
+from whatif.models.decomposition import divisors
 from whatif.models.quantities import FloatArray
 from whatif.schema.transformer import TrainingPlan
 from whatif.transformers.model_parts import MODEL, PLAN
-from whatif.transformers.plan_space import PlanSpace, allowed, divisors, powers
+from whatif.transformers.plan_search import PlanSpace, allowed, powers
 from whatif.transformers.training.application import TrainingApplication
 from whatif.units import BYTE, ONE, PER_SECOND, SECOND
 
