@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from functools import partial
 from itertools import product
 from typing import Any, Final
 
@@ -100,8 +101,8 @@ def _advance(clocks: Clocks, pattern: GridPattern, tariffs: list[Tariff]) -> Cal
     if all(tariff.one_sided and not tariff.rendezvous for tariff in tariffs):
         return _Grid(clocks, pattern, tariffs).advance
     if pattern.periodic and all(tariff.uniform for tariff in tariffs) and np.ptp(clocks.ready) == 0:
-        return _Alike(pattern, tariffs).advance
-    return _Ranks(_messages(clocks, pattern, tariffs)).advance
+        return partial(_alike, _messages_to_itself(pattern, tariffs))
+    return partial(_rank_by_rank, _messages(clocks, pattern, tariffs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,26 +167,25 @@ class _Grid:
         clocks.ready = np.maximum(last, send, out=last)
 
 
-class _Alike:
-    """An exchange of ranks that all do the same at the same time: one rank that sends to itself."""
+def _messages_to_itself(pattern: GridPattern, tariffs: list[Tariff]) -> PostedMessages:
+    """Messages of one rank that represents all: it sends to itself."""
+    directions = list(_directions(pattern))
+    sent = [at for at, each in enumerate(directions) if not _is_to_itself(pattern, each)]
+    order = np.argsort([directions[at].opposite for at in sent])
+    bounds, nobody = np.array([0, len(sent)]), np.zeros(len(sent), dtype=np.int64)
+    charges = [tariffs[directions[at].kind].at(0) for at in sent]
+    return PostedMessages(bounds, nobody, nobody, bounds, order, _columns(charges))
 
-    def __init__(self, pattern: GridPattern, tariffs: list[Tariff]) -> None:
-        directions = list(_directions(pattern))
-        sent = [at for at, each in enumerate(directions) if not _is_to_itself(pattern, each)]
-        order = np.argsort([directions[at].opposite for at in sent])
-        bounds, nobody = np.array([0, len(sent)]), np.zeros(len(sent), dtype=np.int64)
-        charges = [tariffs[directions[at].kind].at(0) for at in sent]
-        self._ranks = _Ranks(PostedMessages(bounds, nobody, nobody, bounds, order, _columns(charges)))
 
-    def advance(self, clocks: Clocks) -> None:
-        """One exchange."""
-        one = clocks.part(slice(0, 1))
-        one.known = clocks.known if clocks.known is None else clocks.known[:1]
-        self._ranks.advance(one)
-        clocks.ready, clocks.known = np.full_like(clocks.ready, one.ready[0]), one.known
-        clocks.receiving = np.full_like(clocks.receiving, one.receiving[0])
-        if one.early:
-            clocks.early = Early(np.full_like(clocks.ready, one.early.sending[0]), clocks.ready)
+def _alike(messages: PostedMessages, clocks: Clocks) -> None:
+    """One exchange of ranks that all do the same at the same time, by the messages of one of them."""
+    one = clocks.part(slice(0, 1))
+    one.known = clocks.known if clocks.known is None else clocks.known[:1]
+    _rank_by_rank(messages, one)
+    clocks.ready, clocks.known = np.full_like(clocks.ready, one.ready[0]), one.known
+    clocks.receiving = np.full_like(clocks.receiving, one.receiving[0])
+    if one.early:
+        clocks.early = Early(np.full_like(clocks.ready, one.early.sending[0]), clocks.ready)
 
 
 def _columns(charges: list[Charge]) -> FloatArray:
@@ -194,44 +194,37 @@ def _columns(charges: list[Charge]) -> FloatArray:
     return np.array(rows).reshape(len(charges), len(fields(Charge)))
 
 
-class _Ranks:
-    """An exchange simulated rank by rank."""
+def _rank_by_rank(messages: PostedMessages, clocks: Clocks) -> None:
+    """One exchange, simulated rank by rank."""
+    early, ready = clocks.early, clocks.ready
+    known = np.zeros(len(ready)) if clocks.known is None else clocks.known
+    waits = messages.charges[:, RENDEZVOUS] != 0
+    earliest, decided = ready[messages.sender], known[messages.sender]
+    if not early:
+        earliest = np.where(waits, np.maximum(earliest, ready[messages.receiver]), earliest)
+        decided = np.where(waits, np.maximum(decided, known[messages.receiver]), decided)
+    begun, arrival, taken = np.full((3, len(waits)), np.inf)
+    before = (ready, early.sending if early else ready, clocks.receiving, known)
+    posted = (np.zeros_like(ready),) * 2 if early else (ready, known)
+    state = PostedState(*before, *posted, earliest, decided, begun, arrival, taken, *(each.copy() for each in before))
+    _kernel(messages)(messages, state)
+    if early:
+        refuse_early(arrival, early.idle[messages.receiver])
+        if (waits & (messages.charges[:, SEND_OVERHEAD] > messages.charges[:, FLIGHT])).any():
+            raise UsageError(
+                "a send keeps its processor busy after its message has arrived; simulate the trace instead"
+            )
+        np.maximum.at(state.last, messages.sender[waits], taken[waits])
+        clocks.early = Early(state.last_sending, state.last)
+    clocks.ready, clocks.receiving, clocks.known = state.last, state.last_receiving, state.last_start
 
-    def __init__(self, messages: PostedMessages) -> None:
-        self._messages = messages
 
-    def advance(self, clocks: Clocks) -> None:
-        """One exchange."""
-        messages, early, ready = self._messages, clocks.early, clocks.ready
-        known = np.zeros(len(ready)) if clocks.known is None else clocks.known
-        waits = messages.charges[:, RENDEZVOUS] != 0
-        earliest, decided = ready[messages.sender], known[messages.sender]
-        if not early:
-            earliest = np.where(waits, np.maximum(earliest, ready[messages.receiver]), earliest)
-            decided = np.where(waits, np.maximum(decided, known[messages.receiver]), decided)
-        begun, arrival, taken = np.full((3, len(waits)), np.inf)
-        before = (ready, early.sending if early else ready, clocks.receiving, known)
-        posted = (np.zeros_like(ready),) * 2 if early else (ready, known)
-        state = PostedState(
-            *before, *posted, earliest, decided, begun, arrival, taken, *(each.copy() for each in before)
-        )
-        self._settle()(messages, state)
-        if early:
-            refuse_early(arrival, early.idle[messages.receiver])
-            if (waits & (messages.charges[:, SEND_OVERHEAD] > messages.charges[:, FLIGHT])).any():
-                raise UsageError(
-                    "a send keeps its processor busy after its message has arrived; simulate the trace instead"
-                )
-            np.maximum.at(state.last, messages.sender[waits], taken[waits])
-            clocks.early = Early(state.last_sending, state.last)
-        clocks.ready, clocks.receiving, clocks.known = state.last, state.last_receiving, state.last_start
-
-    def _settle(self) -> Callable[[PostedMessages, PostedState], None]:
-        """The kernel, compiled for large exchanges."""
-        widest = 1 + int(np.diff(self._messages.sent).max(initial=0))
-        if len(self._messages.sender) * widest <= COMPILED_FROM:
-            return posted_kernel.settle
-        return jitted_or_plain((posted_kernel,), ("settle",))[0]
+def _kernel(messages: PostedMessages) -> Callable[[PostedMessages, PostedState], None]:
+    """The kernel, compiled for large exchanges."""
+    widest = 1 + int(np.diff(messages.sent).max(initial=0))
+    if len(messages.sender) * widest <= COMPILED_FROM:
+        return posted_kernel.settle
+    return jitted_or_plain((posted_kernel,), ("settle",))[0]
 
 
 def _messages(clocks: Clocks, pattern: GridPattern, tariffs: list[Tariff]) -> PostedMessages:
@@ -279,7 +272,7 @@ def linear_alltoall_times(
         raise UsageError(
             f"a linear all-to-all of {rank_count} different ranks has no rounds; simulate the trace instead"
         )
-    _Ranks(_all_messages(clocks, tariff)).advance(clocks)
+    _rank_by_rank(_all_messages(clocks, tariff), clocks)
     return clocks.times
 
 
