@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -82,6 +82,11 @@ class Standing:
     chances: Chances | None = None
 
     @property
+    def is_able(self) -> bool:
+        """Whether it has a merit."""
+        return bool(np.isfinite(self.merit))
+
+    @property
     def times(self) -> dict[str, float]:
         """Times, energies or costs in base units, by application."""
         return {name: answer.number for name, answer in self.answers.items()}
@@ -131,7 +136,7 @@ class Ranking(StudyResult):
     @property
     def feasible(self) -> list[Standing]:
         """Platforms with a merit, the best first."""
-        return [standing for standing in self.standings if np.isfinite(standing.merit)]
+        return [standing for standing in self.standings if standing.is_able]
 
     @property
     def optional_columns(self) -> list[list[str]]:
@@ -222,9 +227,8 @@ def ranking(
     reference = _references(scenarios, references or {}, platforms[0], answers[platforms[0]])
     standings = [_standing(name, answer, shares, reference, dimension) for name, answer in answers.items()]
     if sampling is not None and drawn:
-        merits = {its.platform: _merits(its, shares, reference, dimension) for its in standings}
-        standings = _with_chances(standings, merits, sampling)
-    standings.sort(key=lambda its: -its.merit if np.isfinite(its.merit) else np.inf)
+        standings = _with_chances(standings, shares, reference, dimension, sampling)
+    standings.sort(key=lambda its: -its.merit if its.is_able else np.inf)
     turns = tuple(_turns(standings, shares))
     known = sampling if drawn else None
     return Ranking(shares, reference, tuple(standings), turns, dimension, drawn, result, platforms[0], known)
@@ -315,52 +319,47 @@ def _standing(
     dimension: Dimension,
 ) -> Standing:  # fmt: skip
     speedups = {app: gain(references[app], answer.number, dimension) for app, answer in answers.items()}
-    counted = [shares[app] * np.log(speedup) for app, speedup in speedups.items() if shares[app] > 0]
     reasons = [f"{app}: {answer.reason}" for app, answer in answers.items() if answer.reason]
-    return Standing(name, answers, speedups, float(np.exp(sum(counted))), "; ".join(reasons))
+    return Standing(name, answers, speedups, float(_merit(speedups, shares)), "; ".join(reasons))
+
+
+def _merit(speedups: Mapping[str, Any], shares: Mapping[str, float]) -> Any:
+    """Weighted geometric mean of the speedups, or of their samples, over the applications that count."""
+    return np.exp(sum(share * np.log(speedups[app]) for app, share in shares.items() if share > 0))
 
 
 def _with_chances(
-    standings: Sequence[Standing], samples: Mapping[str, FloatArray], sampling: Sampling
-) -> list[Standing]:
+    standings: Sequence[Standing], shares: Mapping[str, float], references: Mapping[str, float], dimension: Dimension,
+    sampling: Sampling,
+) -> list[Standing]:  # fmt: skip
     """Standings with their chances by samples of merits, the first platform first; none without an answer."""
-    able = [its for its in standings if np.isfinite(its.merit)]
-    # The only platform with an answer is not the best of several.
-    if len(able) < 2:
-        return list(standings)
-    merits = {its.platform: samples[its.platform] for its in able}
+    merits = {its.platform: _merit_samples(its, shares, references, dimension) for its in standings if its.is_able}
     whole = np.all([np.isfinite(array) for array in merits.values()], axis=0)
-    if not whole.any():
+    # The only platform with an answer is not the best of several.
+    if len(merits) < 2 or not whole.any():
         return list(standings)
     drawn = {name: array[whole] for name, array in merits.items()}
-    most = np.max(list(drawn.values()), axis=0)
-    first = drawn.get(standings[0].platform)
-    found = []
-    for its in standings:
-        own = drawn.get(its.platform)
-        if own is not None:
-            lower, median, upper = (float(item) for item in np.quantile(own, sampling.quantiles))
-            ahead = np.nan if first is None else float((own > first).mean())
-            its = replace(its, chances=Chances((lower, median, upper), float((own >= most).mean()), ahead))  # noqa: PLW2901
-        found.append(its)
-    return found
+    most, first = np.max(list(drawn.values()), axis=0), drawn.get(standings[0].platform)
+
+    def chances(own: FloatArray) -> Chances:
+        lower, median, upper = np.quantile(own, sampling.quantiles).tolist()
+        ahead = np.nan if first is None else float((own > first).mean())
+        return Chances((lower, median, upper), float((own >= most).mean()), ahead)
+
+    return [replace(its, chances=chances(drawn[its.platform])) if its.is_able else its for its in standings]
 
 
-def _merits(
+def _merit_samples(
     its: Standing, shares: Mapping[str, float], references: Mapping[str, float], dimension: Dimension
 ) -> FloatArray:
     """Merit of a platform at every sample."""
-    logarithms = [
-        share * np.log(gain(references[app], samples, dimension))
-        for app, share in shares.items()
-        if share > 0 and (samples := its.answers[app].samples) is not None
-    ]
-    return np.asarray(np.exp(np.sum(logarithms, axis=0)))
+    known = ((app, answer.samples) for app, answer in its.answers.items() if answer.samples is not None)
+    return np.asarray(_merit({app: gain(references[app], samples, dimension) for app, samples in known}, shares))
 
 
 def _turns(standings: Sequence[Standing], shares: Mapping[str, float]) -> list[WeightTurn]:
     """Nearest weight of each application at which the leader changes."""
-    ranked = [its for its in standings if np.isfinite(its.merit)]
+    ranked = [its for its in standings if its.is_able]
     if len(ranked) < 2:
         return []
     logarithms = np.log([[its.speedups[app] for app in shares] for its in ranked])
