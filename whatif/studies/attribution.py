@@ -167,40 +167,33 @@ def attribute(
     moved = float(numbers.at(np.array([[True] * len(groups) + [False]]))[0])
     if abs(moved - after) > _SAME * abs(after):
         groups = [*groups, _structure(first, second, result)]
-    parts, exact = _parts(numbers, len(groups), before, after, seed)
-    changes = [Change(group.name, group.before, group.after, *part) for group, part in zip(groups, parts, strict=True)]
+    contributions, errors, exact = _contributions(numbers, len(groups), before, after, seed)
+    parts = zip(groups, contributions.tolist(), errors.tolist(), strict=True)
+    changes = [Change(group.name, group.before, group.after, *part) for group, *part in parts]
     idle += tuple(change.name for change in changes if change.contribution == 0 and change.name != STRUCTURE)
     kept = (change for change in changes if change.contribution != 0)
     ordered = tuple(sorted(kept, key=lambda c: -abs(c.contribution)))
     return Attribution(result, before, after, ordered, idle, exact, dimension, seed)
 
 
-def _parts(
+def _contributions(
     numbers: _Numbers, count: int, before: float, after: float, seed: int
-) -> tuple[list[tuple[float, float]], bool]:
-    """Contribution and standard error of every change, and whether they are exact.
+) -> tuple[FloatArray, FloatArray, bool]:
+    """Contributions of all changes and their standard errors [change], and whether they are exact.
 
     Between two platforms many values change and few have an effect. If few enough changes contribute in the orders
     drawn, and their exact contributions add up to the difference, the others have no effect.
     """
-    everyone = np.arange(count)
     if count <= _MOST_EXACT:
-        return _listed(everyone, count, *_exact(numbers, everyone, count)), True
+        return _exact(numbers, np.arange(count), count), np.zeros(count), True
     contributions, errors = _drawn(numbers, count, seed)
     nothing = _SAME * max(abs(before), abs(after))
-    active = everyone[np.abs(contributions) + errors > nothing]
+    active = np.flatnonzero(np.abs(contributions) + errors > nothing)
     if len(active) <= _MOST_EXACT:
-        found, none = _exact(numbers, active, count)
+        found = _exact(numbers, active, count)
         if abs(found.sum() - (after - before)) <= count * nothing:
-            return _listed(active, count, found, none), True
-    return _listed(everyone, count, contributions, errors), False
-
-
-def _listed(which: Indices, count: int, contributions: FloatArray, errors: FloatArray) -> list[tuple[float, float]]:
-    found = [(0.0, 0.0)] * count
-    for at, contribution, error in zip(which.tolist(), contributions.tolist(), errors.tolist(), strict=True):
-        found[at] = contribution, error
-    return found
+            return found, np.zeros(count), True
+    return contributions, errors, False
 
 
 def _changed(first: Program, second: Program, result: str) -> tuple[list[tuple[Parameter, Parameter]], tuple[str, ...]]:
@@ -308,8 +301,8 @@ def _advice(names: Sequence[str], groups: Sequence[_Group]) -> str:
     return "; to make dependent changes together: --by table" if between else ""
 
 
-def _exact(numbers: _Numbers, which: Indices, of: int) -> tuple[FloatArray, FloatArray]:
-    """Shapley values of some changes from all their combinations, without the others."""
+def _exact(numbers: _Numbers, which: Indices, of: int) -> FloatArray:
+    """Shapley values of some changes from all their combinations, without the others, whose values are 0."""
     count = len(which)
     codes = np.arange(1 << count)
     chosen = (codes[:, None] >> np.arange(count)) & 1 == 1
@@ -317,11 +310,11 @@ def _exact(numbers: _Numbers, which: Indices, of: int) -> tuple[FloatArray, Floa
     made[:, which] = chosen
     found, sizes = numbers.at(made), chosen.sum(axis=1)
     weights = np.array([factorial(s) * factorial(count - s - 1) / factorial(count) for s in range(count)])
-    contributions = np.empty(count)
-    for at in range(count):
+    contributions = np.zeros(of)
+    for at, change in enumerate(which.tolist()):
         without = codes[~chosen[:, at]]
-        contributions[at] = weights[sizes[without]] @ (found[without | 1 << at] - found[without])
-    return contributions, np.zeros(count)
+        contributions[change] = weights[sizes[without]] @ (found[without | 1 << at] - found[without])
+    return contributions
 
 
 def _drawn(numbers: _Numbers, count: int, seed: int) -> tuple[FloatArray, FloatArray]:
