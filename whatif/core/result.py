@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whatif.axes import Grid
 from whatif.core.calibration_notes import model_notes
@@ -223,6 +224,28 @@ class Result(Presentable):
             arrays |= {f"{name}.{suffix}": array for suffix, array in zip(suffixes, quantiles, strict=True)}
         for key, array in arrays.items():
             yield key, Column(self.grid.spread(array).ravel(), self.dimensions[name])
+
+
+def joined(parts: Sequence[Result], grid: Grid, missing: str = "") -> Result:
+    """Result over a grid from its parts, in the order of the points, without bands; `missing` is the reason why points
+    after the last part have no numbers."""
+    rest = grid.size - sum(part.grid.size for part in parts)
+
+    def whole(pieces: Iterable[NDArray[Any]], fill: object) -> NDArray[Any]:
+        known = np.concatenate([piece.ravel() for piece in pieces])
+        return np.append(known, np.full(rest, fill, dtype=known.dtype)).reshape(grid.shape)
+
+    def join(arrays: Callable[[Result], Mapping[str, FloatArray]]) -> dict[str, FloatArray]:
+        names = [name for name in arrays(parts[0]) if all(name in arrays(part) for part in parts)]
+        return {name: whole((part.grid.spread(arrays(part)[name]) for part in parts), np.nan) for name in names}
+
+    columns, terms = join(lambda part: part.columns), join(lambda part: part.terms)
+    some = rest or any(part.reasons for part in parts)
+    reasons = whole((part.reason for part in parts), missing) if some else None
+    # It is stated which inputs are outside their range, not at which points.
+    beyond = dict.fromkeys((text for part in parts for text in part.extrapolated), np.True_)
+    return replace(parts[0], grid=grid, columns=columns, terms=terms, forbidden=reasons, extrapolated=beyond,
+                   bands=None, shortage="")  # fmt: skip
 
 
 def result_of(evaluation: Evaluation, grid: Grid, sampling: Sampling | None = None) -> Result:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whatif.axes import Grid
 from whatif.core.answer_words import larger_is_better
 from whatif.core.curve_answers import Answer, ResultSpace, break_even, crossovers, first_infeasible, knee_of, optimum
-from whatif.core.result import Result
+from whatif.core.result import Result, joined
 from whatif.core.sweep_figure import Y_COLUMN, alone, axis_description, axis_positions
-from whatif.models.quantities import FloatArray
 from whatif.plotting.description import AxisDescription, Description, HeatMap, PlotDescription, PlotLine, PlotMark
 from whatif.plotting.presentable import Presentable
 from whatif.table import Column, Table, text_column
@@ -106,22 +104,7 @@ def answers_of_parts(parts: Sequence[Result], grid: Grid) -> Answers:
     """Answers of a sweep that was evaluated in parts, in the order of the points; none if some are missing."""
     if not parts or sum(part.grid.size for part in parts) != grid.size:
         return Answers(())
-    return sweep_answers(parts[0] if len(parts) == 1 else _joined(parts, grid))
-
-
-def _joined(parts: Sequence[Result], grid: Grid) -> Result:
-    """Result over a grid from its parts, without bands and grades of its own."""
-
-    def join(arrays: Callable[[Result], Mapping[str, FloatArray]]) -> dict[str, FloatArray]:
-        names = [name for name in arrays(parts[0]) if all(name in arrays(part) for part in parts)]
-        return {name: whole([part.grid.spread(arrays(part)[name]) for part in parts]) for name in names}
-
-    def whole(pieces: Iterable[NDArray[Any]]) -> NDArray[Any]:
-        return np.concatenate([piece.ravel() for piece in pieces]).reshape(grid.shape)
-
-    columns, terms = join(lambda part: part.columns), join(lambda part: part.terms)
-    reasons = whole(part.reason for part in parts) if any(part.reasons for part in parts) else None
-    return replace(parts[0], grid=grid, columns=columns, terms=terms, forbidden=reasons, bands=None)
+    return sweep_answers(parts[0] if len(parts) == 1 else joined(parts, grid))
 
 
 def _of_curve(result: Result, y: str, plot: PlotDescription, *, most: bool) -> Iterator[Answer]:

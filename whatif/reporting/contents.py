@@ -13,7 +13,7 @@ from whatif.axes import Axis, Grid
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.grid_run import run
 from whatif.core.iteration_timeline import Timeline, timeline
-from whatif.core.result import Result, result_of
+from whatif.core.result import Result, joined, result_of
 from whatif.core.scenario import Scenario
 from whatif.core.session import CURVE_POINTS, FAMILY_POINTS, SIMULATED_POINTS
 from whatif.core.term import Program
@@ -184,7 +184,9 @@ def _swept(scenario: Scenario, grid: Grid, clock: _Clock) -> Result | None:
         # The next one takes as long as those before, or longer.
         if clock.left() < (time.monotonic() - began) / len(parts):
             break
-    return parts[0] if len(parts) == 1 and parts[0].grid.size == shown.size else _joined(parts, shown)
+    if len(parts) == 1 and parts[0].grid.size == shown.size:
+        return parts[0]
+    return joined(parts, shown, "not computed: the time of the report was over")
 
 
 def _thinned(grid: Grid, clock: _Clock) -> Grid:
@@ -203,26 +205,6 @@ def _places(axis: Axis, most: int) -> Axis:
         return axis
     chosen = np.unique(np.linspace(0, len(axis) - 1, most).round().astype(int))
     return Axis(axis.name, {path: values[chosen] for path, values in axis.parameters.items()}, axis.texts)
-
-
-def _joined(parts: list[Result], grid: Grid) -> Result:
-    """Result of a sweep that ended early: the remaining points have a reason and no numbers."""
-    reason = np.full(grid.size, "not computed: the time of the report was over", dtype=object)
-    reason[: sum(part.grid.size for part in parts)] = np.concatenate([part.reason.ravel() for part in parts])
-
-    def whole(name: str, of: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-        array = np.full(grid.size, np.nan)
-        known = np.concatenate([part.grid.spread(getattr(part, of)[name]).ravel() for part in parts])
-        array[: known.size] = known
-        return array.reshape(grid.shape)
-
-    first = parts[0]
-    columns = {name: whole(name, "columns") for name in first.columns}
-    terms = {name: whole(name, "terms") for name in first.terms}
-    # A report states which inputs are outside their range, not at which points.
-    extrapolated = dict.fromkeys((text for part in parts for text in part.extrapolated), np.True_)
-    remarks = (first.grades, reason.reshape(grid.shape), extrapolated)
-    return Result(first.program, grid, columns, terms, first.dimensions, *remarks)
 
 
 def _difference(program: Program, there: Result | None, clock: _Clock) -> Attribution | None:
