@@ -12,7 +12,6 @@ import numpy as np
 
 from whatif.errors import UsageError, did_you_mean
 from whatif.models.quantities import Citation, Core, FloatArray
-from whatif.schema.expressions import Expression
 from whatif.schema.load import Loaded
 from whatif.schema.parameters import Parameter, worst
 from whatif.units import SECOND, Dimension, Quantity
@@ -135,11 +134,7 @@ class Program:
     @cached_property
     def numbers(self) -> Mapping[str, FloatArray]:
         """Values of the numeric parameters as stated, by path; those with an expression are terms."""
-        return {
-            path: as_array(parameter.value)
-            for path, parameter in self.parameters.items()
-            if parameter.field is not None and not isinstance(parameter.value, Expression)
-        }
+        return {path: as_array(parameter.value) for path, parameter in self.parameters.items() if parameter.independent}
 
     @cached_property
     def reached(self) -> frozenset[str]:

@@ -97,6 +97,11 @@ class Parameter(Declared):
         return self.field is None
 
     @property
+    def independent(self) -> bool:
+        """Whether it is a number of its own, not one that is computed from others."""
+        return self.field is not None and not isinstance(self.value, Expression)
+
+    @property
     def distribution(self) -> Distribution | None:
         """Distribution stated by the file or an override; None for a plain number."""
         return self.value.distribution if isinstance(self.value, Uncertain) else None

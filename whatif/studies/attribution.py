@@ -24,7 +24,6 @@ from whatif.core.term import Program, common_dimension
 from whatif.errors import InfeasiblePointError, abridged, require_choice, require_least
 from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import BarChart
-from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
 from whatif.studies.bar_charts import names_of, waterfall_bars
 from whatif.studies.study_result import StudyResult
@@ -204,13 +203,9 @@ def _changed(first: Program, second: Program, result: str) -> tuple[list[tuple[P
         for path, parameter in first.parameters.items()
         if path in second.parameters
     ]
-    pairs = [(a, b) for a, b in both if _is_number(a) and _is_number(b) and float(a.value) != float(b.value)]
+    pairs = [(a, b) for a, b in both if a.independent and b.independent and float(a.value) != float(b.value)]
     idle = tuple(a.path for a, _ in pairs if a.path not in reached)
     return [(a, b) for a, b in pairs if a.path in reached], idle
-
-
-def _is_number(parameter: Parameter) -> bool:
-    return parameter.field is not None and parameter.value is not None and not isinstance(parameter.value, Expression)
 
 
 def _group(name: str, parameters: Sequence[tuple[Parameter, Parameter]]) -> _Group:
@@ -243,7 +238,7 @@ def _stated(program: Program, other: Program, result: str) -> list[str]:
         elif (
             theirs is not None
             and (parameter.choices or parameter.field)
-            and not (_is_number(parameter) and _is_number(theirs))
+            and not (parameter.independent and theirs.independent)
         ):
             found.extend([f"{path}: {parameter.text()}"] if parameter.text() != theirs.text() else [])
     return list(dict.fromkeys(found))

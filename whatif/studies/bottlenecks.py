@@ -20,7 +20,6 @@ from whatif.errors import InfeasiblePointError, UsageError
 from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import LESS, BarChart, BarRow
 from whatif.plotting.description import AxisDescription
-from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
 from whatif.studies.bar_charts import MOST_BARS, share_bar, short_path
 from whatif.studies.study_result import StudyResult
@@ -115,8 +114,8 @@ def ideal_parts(program: Program, result: str) -> dict[str, list[Parameter]]:
     parts: dict[str, list[Parameter]] = {}
     inputs = program.inputs_of(program.term_of(result))
     for path, parameter in program.parameters.items():
-        stated = path in inputs and parameter.field is not None and not isinstance(parameter.value, Expression)
-        if stated and (parameter.dimension == SECOND or larger_is_better(parameter.dimension)):
+        ideal = parameter.dimension == SECOND or larger_is_better(parameter.dimension)
+        if ideal and path in inputs and parameter.independent:
             parts.setdefault(_part(path), []).append(parameter)
     return parts
 

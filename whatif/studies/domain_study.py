@@ -11,13 +11,12 @@ from whatif.axes import first_number
 from whatif.core.context import DOMAIN_GPUS, Context
 from whatif.core.evaluate import Evaluation, Values, evaluate
 from whatif.core.phases.host_transfer import link_bandwidth
-from whatif.core.phases.message import PORT_COUNT
+from whatif.core.phases.message import PORT_COUNT, distance_at
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.core.wiring import Wiring
 from whatif.errors import UsageError
 from whatif.plotting.boxes import Box, BoxText
-from whatif.schema.network import Distance
 from whatif.schema.parameters import worst
 from whatif.studies.message_curves import PhaseMessages, SentMessage, message_curves
 from whatif.studies.message_study import DISTANCE_LABELS, sending_phase
@@ -179,10 +178,7 @@ class _Machine:
 
     def _link(self, distance: DistanceName) -> DomainLink | None:
         """Parameters of the messages of a distance, or of the next farther distance if it has none."""
-        network = self.platform.network
-        farther = DISTANCES[DISTANCES.index(distance) :]
-        used = next(item for item in farther if getattr(network, item) is not None)
-        parameters: Distance = getattr(network, used)
+        used, parameters = distance_at(self.platform.network, distance)
         model = next((name for name in MESSAGE_MODELS if getattr(parameters, name) is not None), None)
         if model is None:
             return None

@@ -15,7 +15,6 @@ from whatif.core.term import Program
 from whatif.errors import InfeasiblePointError
 from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import BarChart
-from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
 from whatif.studies.bar_charts import tornado_bars
 from whatif.studies.study_result import StudyResult
@@ -157,8 +156,7 @@ def _moves(parameter: Parameter, inputs: Collection[str]) -> bool:
 
     What a profile was taken with (`profiled_cells`, `profiled_launch_count`) cannot be changed afterwards.
     """
-    number = parameter.field is not None and not isinstance(parameter.value, Expression)
-    return number and parameter.path in inputs and parameter.value != 0 and _RECORD not in parameter.path
+    return parameter.independent and parameter.path in inputs and parameter.value != 0 and _RECORD not in parameter.path
 
 
 def _move(program: Program, parameter: Parameter) -> _Move:

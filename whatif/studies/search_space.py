@@ -223,7 +223,7 @@ def span_of(program: Program, varied: Varied) -> Span:
 
 def own_number(path: str, parameter: Parameter | None) -> Parameter:
     """The same parameter; raise `UsageError` if it is not a number, or is computed from others."""
-    if parameter is None or parameter.field is None or isinstance(parameter.value, Expression):
+    if parameter is None or not parameter.independent:
         raise UsageError(f"`{path}`: only an independent number can be sought")
     return parameter
 

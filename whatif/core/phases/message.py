@@ -18,7 +18,7 @@ from whatif.models.max_rate import (
 from whatif.models.postal import postal
 from whatif.models.protocol import by_protocol
 from whatif.models.ranks import memory_fits
-from whatif.schema.network import Distance
+from whatif.schema.network import Distance, Network
 from whatif.vocabulary import DISTANCES, MESSAGE_MODELS, PARAMETER_TABLES, PROTOCOLS
 
 PORT_COUNT: Final = "platform.network.port_count"
@@ -131,15 +131,19 @@ def _peer_link(context: Context) -> str:
     return "" if node.gpu is None or node.peer_link is not None else "; state node.peer_link for those between GPUs"
 
 
+def distance_at(network: Network, distance: str) -> tuple[str, Distance]:
+    """Distance whose parameters apply: the stated one, or the next farther one that the platform describes."""
+    farther = ((item, getattr(network, item)) for item in DISTANCES[DISTANCES.index(distance) :])
+    return next((item, parameters) for item, parameters in farther if parameters is not None)
+
+
 def parameters_at(context: Context, phase: str, model: str, distance: str) -> tuple[str, str, str]:
     """Distance and table of the parameters that apply, with a note if they are not the stated ones."""
-    network, platform = context.scenario.platform.network, context.scenario.platform.name
-    farther = DISTANCES[DISTANCES.index(distance) :]
-    used = next(item for item in farther if getattr(network, item) is not None)
+    platform = context.scenario.platform.name
+    used, parameters = distance_at(context.scenario.platform.network, distance)
     notes = []
     if used != distance:
         notes.append(f"the platform has no {distance} parameters: those of {used} are applied{_peer_link(context)}")
-    parameters: Distance = getattr(network, used)
     table = PARAMETER_TABLES[model]
     if getattr(parameters, table) is None:
         # Choi et al. 2020, Tables 3 and 4: "N/A (Apply postal model)".
