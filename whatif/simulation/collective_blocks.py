@@ -74,13 +74,11 @@ def core(member: Members, process_count: int) -> tuple[Members, Members, Members
     return partner.T, source, target
 
 
-def recursive_halving(member: Members, process_count: int, root: int) -> list[Rounds]:
-    """A reduction that is scattered: half of the P blocks at the largest distance, a quarter at half of it, .. ."""
-    return halving(member, process_count, far_first=True)
+def halving(member: Members, process_count: int, root: int, *, far_first: bool = True) -> list[Rounds]:
+    """A reduction that is scattered: half of the P blocks at the largest distance, a quarter at half of it, .. .
 
-
-def halving(member: Members, process_count: int, *, far_first: bool) -> list[Rounds]:
-    """Exchanges of half of the P blocks, a quarter, .. ; surplus members get theirs in the end."""
+    Without `far_first` the distances grow; surplus members get their block in the end.
+    """
     partner, source, target = core(member, process_count)
     partner = partner[:, ::-1] if far_first else partner
     share = process_count * 0.5 ** np.arange(1.0, partner.shape[1] + 1)
@@ -102,5 +100,5 @@ def butterfly(member: Members, process_count: int, root: int) -> list[Rounds]:
     active = ~paired | (column % 2 == 1)
     exchange = np.where(active & (mirrored != place), holder, -1)
     to_even = np.where(active & (mirrored < surplus), 2 * mirrored, -1)
-    *halves, _ = halving(member, process_count, far_first=False)
+    *halves, _ = halving(member, process_count, root, far_first=False)
     return [*halves, Rounds(exchange, 1.0, exchange, 1.0), Rounds(np.where(active, -1, holder), 1.0, to_even, 1.0)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from whatif.simulation.collective_blocks import (
     halving,
     neighbour_exchange,
     powers,
-    recursive_halving,
     ring_blocks,
     surplus_of,
 )
@@ -109,20 +108,11 @@ def signalled_gather(member: Members, process_count: int, root: int) -> list[Rou
     return [Rounds(source, share, target, share), Rounds(others, 0.0, to_root, 0.0, together=True)]
 
 
-def one_by_one(algorithm: Algorithm) -> Algorithm:
-    """Algorithm whose messages wait for each other, instead of all at once."""
+def changed(algorithm: Algorithm, **flags: Any) -> Algorithm:
+    """Algorithm whose rounds have other flags: `together` for all messages at once, `combines` for a reduction."""
 
     def rounds(member: Members, process_count: int, root: int) -> list[Rounds]:
-        return [replace(part, together=False) for part in algorithm(member, process_count, root)]
-
-    return rounds
-
-
-def reducing(algorithm: Algorithm) -> Algorithm:
-    """Algorithm whose members combine all that they receive."""
-
-    def rounds(member: Members, process_count: int, root: int) -> list[Rounds]:
-        return [replace(part, combines=True) for part in algorithm(member, process_count, root)]
+        return [replace(part, **flags) for part in algorithm(member, process_count, root)]
 
     return rounds
 
@@ -139,7 +129,7 @@ def scattered(allgather: Algorithm) -> Algorithm:
 
 def rabenseifner_reduce(member: Members, process_count: int, root: int) -> list[Rounds]:
     """A reduction that is scattered, near members first, and the gather of its blocks."""
-    parts = [*halving(member, process_count, far_first=False), *binomial_gather(member, process_count, root)]
+    parts = [*halving(member, process_count, root, far_first=False), *binomial_gather(member, process_count, root)]
     return _of_blocks(parts, process_count)
 
 
@@ -225,12 +215,6 @@ def pairwise(member: Members, process_count: int, root: int) -> list[Rounds]:
     return [Rounds((column - distance) % process_count, 1.0, (column + distance) % process_count, 1.0)]
 
 
-def linear_alltoall(member: Members, process_count: int, root: int) -> list[Rounds]:
-    """All messages at once."""
-    (rounds,) = pairwise(member, process_count, root)
-    return [Rounds(rounds.source, 1.0, rounds.target, 1.0, together=True)]
-
-
 def bruck_alltoall(member: Members, process_count: int, root: int) -> list[Rounds]:
     """In round r each member sends to the one 2^r further on all blocks whose way has that step."""
     column, power = member[:, np.newaxis], powers(process_count)
@@ -274,7 +258,7 @@ ALGORITHMS: Final[Mapping[Kind, Mapping[str, Algorithm]]] = {
         "scatter_bruck_allgather": scattered(bruck_allgather),
         "scatter_doubling_allgather": scattered(doubling_allgather),
         "linear": linear_from_root,
-        "one_by_one": one_by_one(linear_from_root),
+        "one_by_one": changed(linear_from_root, together=False),
         "chain": broadcast_along(chain),
         "binary_tree": broadcast_along(binary_tree),
         "doubling_tree": broadcast_along(doubling_tree),
@@ -283,8 +267,8 @@ ALGORITHMS: Final[Mapping[Kind, Mapping[str, Algorithm]]] = {
     Kind.REDUCE: {
         "binomial_tree": binomial_reduce,
         "rabenseifner": rabenseifner_reduce,
-        "linear": reducing(linear_to_root),
-        "one_by_one": reducing(one_by_one(linear_to_root)),
+        "linear": changed(linear_to_root, combines=True),
+        "one_by_one": changed(linear_to_root, together=False, combines=True),
         "chain": reduction_along(chain),
         "binary_tree": reduction_along(binary_tree),
     },
@@ -301,13 +285,13 @@ ALGORITHMS: Final[Mapping[Kind, Mapping[str, Algorithm]]] = {
     Kind.GATHER: {
         "binomial_tree": binomial_gather,
         "linear": linear_to_root,
-        "one_by_one": one_by_one(linear_to_root),
+        "one_by_one": changed(linear_to_root, together=False),
         "signalled": signalled_gather,
     },
     Kind.SCATTER: {
         "binomial_tree": binomial_scatter,
         "linear": linear_from_root,
-        "one_by_one": one_by_one(linear_from_root),
+        "one_by_one": changed(linear_from_root, together=False),
     },
     Kind.ALLGATHER: {
         "ring_allgather": ring_blocks,
@@ -315,11 +299,11 @@ ALGORITHMS: Final[Mapping[Kind, Mapping[str, Algorithm]]] = {
         "doubling_allgather": doubling_allgather,
         "neighbour_exchange": neighbour_exchange,
     },
-    Kind.ALLTOALL: {"pairwise": pairwise, "bruck": bruck_alltoall, "linear": linear_alltoall},
+    Kind.ALLTOALL: {"pairwise": pairwise, "bruck": bruck_alltoall, "linear": changed(pairwise, together=True)},
     Kind.REDUCE_SCATTER: {
-        "pairwise": reducing(pairwise),
-        "ring": reducing(ring_blocks),
-        "recursive_halving": recursive_halving,
+        "pairwise": changed(pairwise, combines=True),
+        "ring": changed(ring_blocks, combines=True),
+        "recursive_halving": halving,
         "reduce_linear_scatter": reduce_linear_scatter,
         "butterfly": butterfly,
     },

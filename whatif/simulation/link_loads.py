@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ MOST_AT_ONCE: Final = 1 << 16
 Nodes = NDArray[np.integer[Any]]
 Step = tuple[Nodes, Nodes, FloatArray | None]
 """Nodes [message] that send and receive, and the weights of the messages, 1 by default."""
+
+
+Item = TypeVar("Item")
 
 
 class LinkLoads(NamedTuple):
@@ -73,7 +76,7 @@ def link_loads(topology: Topology, steps: Sequence[Step], spread: bool) -> LinkL
 
 
 def _loads(topology: Topology, steps: Sequence[_Messages], spread: bool) -> LinkLoads:
-    parts = [_counted(topology, piece) for piece in _pieces(steps)]
+    parts = [_counted(topology, piece) for piece in _grouped(_divided(steps), lambda part: len(part[1].source))]
     used, place = numbered(np.concatenate([part.links for part in parts]), len(topology.capacities))
     loads = np.zeros((len(steps), len(used))).T
     hops, longest = np.zeros((2, len(steps)))
@@ -92,7 +95,7 @@ def peaks(topology: Topology, steps: Iterable[Step], spread: bool) -> FloatArray
     """Rows [row, step] of independent steps: the load of the fullest near and far link, longest and mean route."""
     found: dict[tuple[bytes, ...], FloatArray] = {}
     rows = []
-    for batch in _batches(_merged(step) for step in steps):
+    for batch in _grouped(map(_merged, steps), lambda step: len(step.source)):
         # Rounds recur: an allreduce that halves and then doubles its blocks goes over the same distances twice.
         key = tuple(_digest(step) for step in batch)
         if key not in found:
@@ -113,17 +116,17 @@ def _peaks(loads: LinkLoads) -> FloatArray:
     return np.stack([near, far, loads.longest, loads.mean])
 
 
-def _batches(steps: Iterable[_Messages]) -> Iterator[list[_Messages]]:
-    """Steps with at most `MOST_AT_ONCE` messages together, or one alone, so that the loads of few are in memory."""
-    batch: list[_Messages] = []
+def _grouped(items: Iterable[Item], count_of: Callable[[Item], int]) -> Iterator[list[Item]]:
+    """Items with at most `MOST_AT_ONCE` messages together, or one alone, so that the loads of few are in memory."""
+    group: list[Item] = []
     count = 0
-    for step in steps:
-        if batch and count + len(step.source) > MOST_AT_ONCE:
-            yield batch
-            batch, count = [], 0
-        batch.append(step)
-        count += len(step.source)
-    yield batch
+    for item in items:
+        if group and count + count_of(item) > MOST_AT_ONCE:
+            yield group
+            group, count = [], 0
+        group.append(item)
+        count += count_of(item)
+    yield group
 
 
 def fullest(loads: FloatArray) -> FloatArray:
@@ -142,19 +145,11 @@ def _merged(step: Step) -> _Messages:
     return _Messages(source[first], destination[first], np.add.reduceat(weights, first), repeats)
 
 
-def _pieces(steps: Sequence[_Messages]) -> Iterator[list[tuple[int, _Messages]]]:
-    """Numbered steps with at most `MOST_AT_ONCE` messages together; longer steps are divided."""
-    piece: list[tuple[int, _Messages]] = []
-    count = 0
+def _divided(steps: Sequence[_Messages]) -> Iterator[tuple[int, _Messages]]:
+    """Numbered steps; those of more than `MOST_AT_ONCE` messages are divided."""
     for number, step in enumerate(steps):
         for first in range(0, max(len(step.source), 1), MOST_AT_ONCE):
-            part = step.within(slice(first, first + MOST_AT_ONCE))
-            if piece and count + len(part.source) > MOST_AT_ONCE:
-                yield piece
-                piece, count = [], 0
-            piece.append((number, part))
-            count += len(part.source)
-    yield piece
+            yield number, step.within(slice(first, first + MOST_AT_ONCE))
 
 
 def _counted(topology: Topology, piece: list[tuple[int, _Messages]]) -> _Part:
