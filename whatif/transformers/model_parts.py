@@ -9,6 +9,7 @@ from typing import Any, Final
 from whatif.core.context import Context
 from whatif.core.term import PhaseTerm, Reference, parameters_in
 from whatif.models import transformer_layers as layers
+from whatif.models import transformer_steps as steps
 from whatif.models.ranks import fits, is_multiple
 from whatif.schema.transformer import Transformer
 from whatif.units import BYTE, ONE, Quantity
@@ -16,6 +17,8 @@ from whatif.vocabulary import Category
 
 MODEL: Final = "application.transformer"
 PLAN: Final = "application.plan"
+KV_HEADS: Final = f"{MODEL}.kv_head_count"
+"""Heads of keys and values."""
 BF16: Final = Quantity(2.0, BYTE)
 """Bytes of an element of activations, messages and weights."""
 ONCE: Final = Quantity(1.0, ONE)
@@ -45,6 +48,15 @@ class ModelParts:
         """Term of a shared quantity."""
         return self.context.once(name, function, **inputs)
 
+    def add_with(self, name: str, function: Callable[..., Any], options: dict[str, Any], **inputs: Reference) -> str:
+        """Term of a shared quantity, by a function with options."""
+        wiring = self.context.wiring
+        return name if name in wiring.terms else wiring.add(name, function, inputs, options=options)
+
+    def summed(self, name: str, sizes: Iterable[str]) -> str:
+        """Term of a sum of sizes."""
+        return self.context.wiring.add(name, steps.summed_size, {size: size for size in sizes})
+
     @property
     def has_experts(self) -> bool:
         """Whether some layers have experts."""
@@ -63,9 +75,9 @@ class ModelParts:
     def model_constraints(self) -> None:
         """Constraints of a model: key-value heads divide query heads, heads are whole, experts suffice."""
         require = self.context.wiring.require
-        heads, kv_heads = f"{MODEL}.head_count", f"{MODEL}.kv_head_count"
-        require("model.heads divide", f"{kv_heads} does not divide {heads}", is_multiple,
-                {"count": heads, "divisor": kv_heads})  # fmt: skip
+        heads = f"{MODEL}.head_count"
+        require("model.heads divide", f"{KV_HEADS} does not divide {heads}", is_multiple,
+                {"count": heads, "divisor": KV_HEADS})  # fmt: skip
         # By default the hidden size is divided by the number of heads.
         require("model.head_size whole", f"{heads} does not divide {MODEL}.hidden_size, and no head_size is stated",
                 is_multiple, {"count": f"{MODEL}.head_size", "divisor": ONCE})  # fmt: skip
@@ -84,15 +96,11 @@ class ModelParts:
             latent = ("query_rank", "kv_rank", "rotary_size", "value_size")
             shape |= parameters_in(MODEL, *latent)
             return self.add("model.attention_parameters", layers.latent_parameters, **shape)
-        shape["kv_head_count"] = f"{MODEL}.kv_head_count"
-        return self.add("model.attention_parameters", layers.attention_parameters, **shape)
+        return self.add("model.attention_parameters", layers.attention_parameters, **shape, kv_head_count=KV_HEADS)
 
     def _block(self, name: str, size: str) -> str:
-        inputs: dict[str, Reference] = {"hidden_size": f"{MODEL}.hidden_size", "feed_forward_size": self.stated(size)}
-        if name in self.context.wiring.terms:
-            return name
-        options = {"gated": self.model.gated}
-        return self.context.wiring.add(name, layers.feed_forward_parameters, inputs, options=options)
+        return self.add_with(name, layers.feed_forward_parameters, {"gated": self.model.gated},
+                        hidden_size=f"{MODEL}.hidden_size", feed_forward_size=self.stated(size))  # fmt: skip
 
     @property
     def dense(self) -> str:
@@ -168,22 +176,17 @@ class ModelParts:
     @property
     def projection_width(self) -> str:
         """Width of queries, keys and values together."""
-        return self.add("model.projection_width", layers.projection_width, kv_head_count=self.kv_heads, **self.heads)
+        return self.add("model.projection_width", layers.projection_width, kv_head_count=KV_HEADS, **self.heads)
 
     @property
     def attention_width(self) -> str:
         """Width of queries, keys, values and outputs together."""
-        return self.add("model.attention_width", layers.attention_width, kv_head_count=self.kv_heads, **self.heads)
-
-    @property
-    def kv_heads(self) -> Reference:
-        """Heads of keys and values."""
-        return f"{MODEL}.kv_head_count"
+        return self.add("model.attention_width", layers.attention_width, kv_head_count=KV_HEADS, **self.heads)
 
     @property
     def kv_width(self) -> str:
         """Elements of keys and values of a token on one rank."""
-        return self.add("model.kv_width", layers.kv_width, kv_head_count=self.kv_heads,
+        return self.add("model.kv_width", layers.kv_width, kv_head_count=KV_HEADS,
                         tensor_size=f"{PLAN}.tensor_size", head_size=f"{MODEL}.head_size",
                         value_size=f"{MODEL}.value_size")  # fmt: skip
 

@@ -78,17 +78,15 @@ class ForwardPass:
         found = {"projections": self._divided("projections", parts.attention, parts.projection_width,
                                               self.layer_passes)}  # fmt: skip
         if parts.has_dense:
-            found["feed_forward"] = self._block("feed_forward", parts.dense, "feed_forward_size", self.dense_passes)
+            found["feed_forward"] = self._divided("feed_forward", parts.dense, f"{MODEL}.feed_forward_size",
+                                                  self.dense_passes)  # fmt: skip
         if parts.has_experts:
             found |= {"routing": self._routing(), "experts": self._experts()}
             if parts.model.shared_expert_count is not None:
-                found["shared_experts"] = self._block("shared_experts", parts.shared_experts, "expert_size",
-                                                      self.expert_passes)  # fmt: skip
+                found["shared_experts"] = self._divided("shared_experts", parts.shared_experts,
+                                                        f"{MODEL}.expert_size", self.expert_passes)  # fmt: skip
         found |= {"attention": attention, "pointwise": self._pointwise(), "logits": self._logits()}
         return {self._named(phase): term for phase, term in found.items()}
-
-    def _block(self, phase: str, parameters: str, width: str, passes: Reference) -> str:
-        return self._divided(phase, parameters, f"{MODEL}.{width}", passes)
 
     def _divided(self, phase: str, parameters: str, width: Reference, passes: Reference) -> str:
         return self.products.divided(self._named(phase), parameters, width, self.work.tokens, passes)

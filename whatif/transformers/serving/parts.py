@@ -115,7 +115,7 @@ class ServingParts(ModelParts):
         if self.has_experts:
             kinds["expert"] = (self.routed_parameters, f"{PLAN}.expert_size", self.weight_size)
         sizes = [self._weights(kind, *inputs) for kind, inputs in kinds.items()]
-        return self.context.wiring.add("serving.weights_size", steps.summed_size, {size: size for size in sizes})
+        return self.summed("serving.weights_size", sizes)
 
     def _weights(self, kind: str, whole: Reference, shares: Reference, element: Reference) -> str:
         stages = ONCE if kind == "embedding" else f"{PLAN}.pipeline_size"

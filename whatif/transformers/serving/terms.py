@@ -219,8 +219,7 @@ def _memory(parts: ServingParts, batch: str) -> None:
     """Wire the memory of a rank: weights, the cache of requests in flight, buffers."""
     cache = parts.cache_of("serving.cached_size", parts.context_length)
     whole = parts.add(CACHE, steps.state_size, parameter_count=batch, element_size=cache, share_count=ONCE)
-    sizes = {size: size for size in (parts.weights, whole, f"{PLAN}.buffer_size")}
-    parts.context.wiring.add(MEMORY, steps.summed_size, sizes)
+    parts.summed(MEMORY, (parts.weights, whole, f"{PLAN}.buffer_size"))
 
 
 # Latencies

@@ -39,22 +39,18 @@ class Computation:
 
     def kernels(self) -> dict[str, str]:
         """Times of the computation of all micro batches."""
-        parts, found = self.parts, {"projections": self._projections()}
+        parts = self.parts
+        found = {"projections": self._divided("projections", parts.attention, parts.projection_width,
+                                              parts.layer_passes)}  # fmt: skip
         if parts.has_dense:
-            found["feed_forward"] = self._block("feed_forward", parts.dense, "feed_forward_size", parts.dense_passes)
+            found["feed_forward"] = self._divided("feed_forward", parts.dense, f"{MODEL}.feed_forward_size",
+                                                  parts.dense_passes)  # fmt: skip
         if parts.has_experts:
             found["experts"] = self._routed_experts()
             if parts.model.shared_expert_count is not None:
-                found["shared_experts"] = self._block("shared_experts", parts.shared_experts, "expert_size",
-                                                      parts.expert_passes)  # fmt: skip
+                found["shared_experts"] = self._divided("shared_experts", parts.shared_experts,
+                                                        f"{MODEL}.expert_size", parts.expert_passes)  # fmt: skip
         return {**found, "attention": self._attention(), "pointwise": self._pointwise(), "logits": self._logits()}
-
-    def _projections(self) -> str:
-        parts = self.parts
-        return self._divided("projections", parts.attention, parts.projection_width, parts.layer_passes)
-
-    def _block(self, name: str, parameters: str, width: str, passes: Reference) -> str:
-        return self._divided(name, parameters, f"{MODEL}.{width}", passes)
 
     def _divided(self, name: str, parameters: str, width: Reference, passes: Reference) -> str:
         return self.products.divided(name, parameters, width, self.parts.tokens, passes)
@@ -136,7 +132,7 @@ class Computation:
             return {}
         elements: dict[str, Reference] = {"sent_gradient": f"{PLAN}.gradient_size", "sent_weight": BF16}
         sizes = [self._updated(kind, *item) for kind in self.parts.kinds for item in elements.items()]
-        moved = self.context.wiring.add("training.offload_size", steps.summed_size, {size: size for size in sizes})
+        moved = self.parts.summed("training.offload_size", sizes)
         return {"offload": self.parts.add("offload", steps.offload_time, moved_size=moved,
                                           link_bandwidth=link_bandwidth(self.context, "host_link"),
                                           exposed_fraction=f"{PLAN}.offload_exposure")}  # fmt: skip

@@ -34,7 +34,7 @@ def wire_memory(parts: Parts) -> None:
         _require_host(parts, _state(parts, "optimiser", on_host=True))
     states = [_state(parts, name) for name in _SPREAD if name != "optimiser" or not offloaded]
     sizes = [*states, *_activations(parts), _logits(parts), f"{PLAN}.buffer_size"]
-    total, room = _summed(parts, MEMORY, sizes), f"{GPU}.memory_size"
+    total, room = parts.summed(MEMORY, sizes), f"{GPU}.memory_size"
     if room in parts.context.wiring.parameters:
         reason = f"weights, gradients, optimiser states, activations and buffers do not fit the device ({room})"
         parts.context.wiring.require("training.memory_size fits", reason, memory_fits,
@@ -52,10 +52,6 @@ def _require_host(parts: Parts, size: str) -> None:
                                      {"needed_size": whole, "available_size": room})  # fmt: skip
 
 
-def _summed(parts: Parts, name: str, sizes: list[str]) -> str:
-    return parts.context.wiring.add(name, steps.summed_size, {size: size for size in sizes})
-
-
 def _state(parts: Parts, name: str, *, on_host: bool = False) -> str:
     """Bytes of one state of the parameters of a rank, on its device or on the host."""
     sizes_of: dict[str, Reference] = {"weights": BF16, "gradients": f"{PLAN}.gradient_size"}
@@ -66,7 +62,7 @@ def _state(parts: Parts, name: str, *, on_host: bool = False) -> str:
                   element_size=element, share_count=parts.replicas_of(kind) if spread else ONCE)
         for kind in parts.kinds
     ]  # fmt: skip
-    return _summed(parts, f"training.{'host_' * on_host}{name}_size", sizes)
+    return parts.summed(f"training.{'host_' * on_host}{name}_size", sizes)
 
 
 def _activations(parts: Parts) -> list[str]:
@@ -78,7 +74,7 @@ def _activations(parts: Parts) -> list[str]:
         scores = parts.add("training.score_size", steps.score_size, token_count=parts.tokens,
                            head_count=f"{MODEL}.head_count", sequence_length=f"{PLAN}.sequence_length",
                            tensor_size=f"{PLAN}.tensor_size")  # fmt: skip
-        kept = _summed(parts, "training.layer_and_score_size", [kept, scores])
+        kept = parts.summed("training.layer_and_score_size", [kept, scores])
     sizes = parameters_in(PLAN, "pipeline_size", "virtual_count")
     found = [parts.add("training.activations_size", steps.stage_activations, layer_size=kept,
                        layer_count=f"{MODEL}.layer_count", micro_batch_count=parts.micro_batches, **sizes)]  # fmt: skip

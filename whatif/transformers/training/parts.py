@@ -36,11 +36,8 @@ class Parts(ModelParts):
     @property
     def sequence_size(self) -> str:
         """Tensor ranks that share the tokens between products."""
-        name, inputs = "training.sequence_size", {"tensor_size": f"{PLAN}.tensor_size"}
-        if name in self.context.wiring.terms:
-            return name
         options = {"sequence_parallel": self.plan.sequence_parallel}
-        return self.context.wiring.add(name, steps.sequence_size, inputs, options=options)
+        return self.add_with("training.sequence_size", steps.sequence_size, options, tensor_size=f"{PLAN}.tensor_size")
 
     @property
     def sequence_tokens(self) -> str:
