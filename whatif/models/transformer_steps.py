@@ -146,11 +146,7 @@ def exposed_time(communication_time: Seconds, computation_time: Seconds, exposed
 
 @model("T = β (p - 1) / (v m) K", _PIPELINE)
 def bubble_time(
-    stage_time: Seconds,
-    pipeline_size: Count,
-    virtual_count: Count,
-    micro_batch_count: Count,
-    idle_fraction: Fraction,
+    stage_time: Seconds, pipeline_size: Count, virtual_count: Count, micro_batch_count: Count, idle_fraction: Fraction
 ) -> Seconds:
     """Time in which a stage of a pipeline waits, at the beginning and the end of a step.
 
@@ -208,11 +204,7 @@ def summed_size(*sizes: Bytes) -> Bytes:
 
 @model("M = A ⌈L / (p v)⌉ v min(m, p) (1 + (p - 1) / (p v) if v > 1)", _MEMORY)
 def stage_activations(
-    layer_size: Bytes,
-    layer_count: Count,
-    pipeline_size: Count,
-    virtual_count: Count,
-    micro_batch_count: Count,
+    layer_size: Bytes, layer_count: Count, pipeline_size: Count, virtual_count: Count, micro_batch_count: Count
 ) -> Bytes:
     """Bytes of activations of the first stage, which keeps those of p micro batches. Elementwise."""
     layers = np.ceil(layer_count / (pipeline_size * virtual_count)) * virtual_count

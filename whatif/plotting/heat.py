@@ -56,13 +56,7 @@ def heat_plot(
 
 
 def _words(
-    description: HeatMap,
-    y_label: str,
-    glyphs: Glyphs,
-    width: int,
-    *,
-    colours: bool,
-    cross: tuple[float, float] | None,
+    description: HeatMap, y_label: str, glyphs: Glyphs, width: int, *, colours: bool, cross: tuple[float, float] | None
 ) -> list[Word]:
     """Label of the y axis and the colour scale; with a crosshair the values there in place of the label."""
     scale = _scale(description, width, colours=colours)

@@ -17,13 +17,7 @@ from whatif.plotting.picture import Drawable, inline_svg
 from whatif.plotting.picture_style import typographic
 from whatif.reporting.contents import Findings
 from whatif.studies.attribution import Attribution, Change
-from whatif.studies.bar_charts import (
-    category_styles,
-    names_of,
-    phase_bars,
-    tornado_bars,
-    waterfall_bars,
-)
+from whatif.studies.bar_charts import category_styles, names_of, phase_bars, tornado_bars, waterfall_bars
 from whatif.studies.elasticity import Elasticity
 from whatif.table import Column, Table
 from whatif.table_writers import shown_rows, worth_showing
@@ -49,12 +43,7 @@ class ReportTable:
 
     @classmethod
     def of(
-        cls,
-        heads: Iterable[str],
-        rows: Iterable[Iterable[object]],
-        words: Iterable[str] = (),
-        *,
-        named: bool = False,
+        cls, heads: Iterable[str], rows: Iterable[Iterable[object]], words: Iterable[str] = (), *, named: bool = False
     ) -> ReportTable:
         """Table of texts; all columns are numbers except the first one and those in `words`."""
         heads, known = tuple(heads), set(words)

@@ -68,11 +68,7 @@ def all_to_all_trace(rank_count: int, message_size: float) -> Trace:
 
 
 def halo_trace(
-    pattern: GridPattern,
-    message_sizes: FloatArray | float,
-    *,
-    iteration_count: int = 1,
-    compute_time: float = 0.0,
+    pattern: GridPattern, message_sizes: FloatArray | float, *, iteration_count: int = 1, compute_time: float = 0.0
 ) -> Trace:
     """Halo exchanges, each after `compute_time` s of work: all receives, all sends, a wait for all.
 

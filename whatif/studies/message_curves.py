@@ -250,12 +250,7 @@ def _halo(program: Program, values: Values, name: str, phase: HaloPhase) -> Phas
     charged = [_charged(program, name, phase.model, distance) for distance in shown]
     messages = tuple(
         SentMessage(
-            shown[at],
-            kinds[kind],
-            float(sizes[kind]),
-            float(count) * repeated,
-            float(times[at, kind]),
-            *charged[at],
+            shown[at], kinds[kind], float(sizes[kind]), float(count) * repeated, float(times[at, kind]), *charged[at]
         )
         for (at, kind), count in np.ndenumerate(slowest)
         if count

@@ -16,14 +16,7 @@ from whatif.core.sweep_figure import plot_table
 from whatif.errors import InfeasiblePointError, UsageError, did_you_mean
 from whatif.plotting.description import AxisDescription, Marker, PlotDescription, PlotLine, Scale
 from whatif.schema.application import HaloPhase
-from whatif.studies.message_curves import (
-    LARGEST_SIZE,
-    Curve,
-    MessageCurves,
-    PhaseMessages,
-    SentMessage,
-    message_curves,
-)
+from whatif.studies.message_curves import LARGEST_SIZE, Curve, MessageCurves, PhaseMessages, SentMessage, message_curves
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table
 from whatif.units import BYTE, ONE, SECOND, Dimension, format_quantity

@@ -113,10 +113,7 @@ class Planner:
         scaled = {RANKS, *(f"{GRID}.cells.{key}" for key in self.grid.cells)}
         program = self.scenario.program
         fixed = [item.phase for item in program.phases if scaled.isdisjoint(program.inputs_of(item.term))]
-        return (
-            *lines,
-            *([f"the same at all numbers of ranks: {', '.join(fixed)}"] * bool(fixed)),
-        )
+        return (*lines, f"the same at all numbers of ranks: {', '.join(fixed)}") if fixed else tuple(lines)
 
     @property
     def _kind(self) -> str:

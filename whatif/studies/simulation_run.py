@@ -122,10 +122,7 @@ def simulate(program: Program, evaluation: Evaluation, iteration_count: int = 1)
 
 
 def simulate_source(
-    source: ScenarioSource,
-    iteration_count: int = 1,
-    show: SimulationTable = "ranks",
-    collectives: Sequence[str] = (),
+    source: ScenarioSource, iteration_count: int = 1, show: SimulationTable = "ranks", collectives: Sequence[str] = ()
 ) -> Simulation:
     """Simulation of a scenario or trace; communication is simulated unless an override states another model.
 

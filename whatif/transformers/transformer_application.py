@@ -20,7 +20,7 @@ class TransformerApplication(Application):
     work: ClassVar[str]
     """Kind of work, as accuracy cards name it."""
     refused_studies: ClassVar[Mapping[str, str]] = {
-        "layout": "ranks of a transformer have no grid: sweep the sizes of `application.plan`",
+        "layout": "ranks of a transformer have no grid: sweep the sizes of `application.plan`"
     }
 
     transformer: Transformer

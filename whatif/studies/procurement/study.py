@@ -201,13 +201,7 @@ def study_of(
     mixes = {name: Mix.of(jobs.of(name)) for name in file.spec.machines}
     nodes = _present_nodes(file, jobs)
     outcomes = _ranked(file, mixes, prices, terms, nodes)
-    notes = (
-        *_shares(file),
-        *remarks(jobs.adjustments),
-        *price_remarks(prices),
-        *_warnings(jobs),
-        *_failures(outcomes),
-    )
+    notes = (*_shares(file), *remarks(jobs.adjustments), *price_remarks(prices), *_warnings(jobs), *_failures(outcomes))
     return Study(file, jobs, prices, terms, mixes, nodes, outcomes, overrides or {}, cache, show, remarks=notes)
 
 

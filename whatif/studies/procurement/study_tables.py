@@ -133,12 +133,7 @@ def commitments_table(found: Study) -> Table:
 def turns_table(found: Study) -> Table:
     """One row per number: its present value, and the nearest value at which another bid leads."""
     rows = [
-        [
-            its.name,
-            shown(its.present, its.dimension),
-            shown(its.at, its.dimension),
-            its.leader or found.winner,
-        ]
+        [its.name, shown(its.present, its.dimension), shown(its.at, its.dimension), its.leader or found.winner]
         for its in turns(found)
     ]
     return Table.of_rows(dict.fromkeys(("value", "present", "turns at", "best there")), rows)

@@ -93,12 +93,7 @@ class StudySweep(StudyResult):
         return "" if found else "infeasible: no bid runs the mix within the limits at any value"
 
 
-def study_sweep(
-    source: str | Path | Document,
-    path: str,
-    text: SweepText,
-    overrides: Mapping[str, Any],
-) -> StudySweep:
+def study_sweep(source: str | Path | Document, path: str, text: SweepText, overrides: Mapping[str, Any]) -> StudySweep:
     """Studies at the values of one parameter, written as for `--sweep`.
 
     Raise `UsageError` for a value that is not allowed, and for an unknown path.
