@@ -9,7 +9,7 @@ import io
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -155,20 +155,11 @@ def _draw_one(axes: Axes, description: Description | BarChart | StackedBar | Til
     from whatif.plotting.picture_axes import draw_bars, draw_curves, draw_heat, draw_stack
     from whatif.plotting.picture_lanes import draw_lanes
 
-    if isinstance(description, PlotDescription):
-        draw_curves(axes, description)
-    elif isinstance(description, HeatMap):
-        draw_heat(axes, description)
-    elif isinstance(description, BarChart):
-        draw_bars(axes, description)
-    elif isinstance(description, TileMap):
-        draw_tiles(axes, description)
-    elif isinstance(description, Box):
-        draw_boxes(axes, description)
-    elif isinstance(description, LaneChart):
-        draw_lanes(axes, description)
-    else:
-        draw_stack(axes, description)
+    functions: dict[type, Callable[[Axes, Any], None]] = {
+        PlotDescription: draw_curves, HeatMap: draw_heat, BarChart: draw_bars, TileMap: draw_tiles, Box: draw_boxes,
+        LaneChart: draw_lanes, StackedBar: draw_stack,
+    }  # fmt: skip
+    functions[type(description)](axes, description)
     if not isinstance(description, StackedBar | Box) and description.title:
         above = (
             isinstance(description, LaneChart)
