@@ -65,7 +65,7 @@ def expand(algorithm: Algorithm, members: Members, process_count: int, root: int
     rounds = algorithm(members, process_count, root)
     if not combines:
         rounds = [replace(part, combines=False) for part in rounds]
-    parts = [_together(part) if part.together else _one_by_one(part) for part in rounds]
+    parts = [_slots(part) for part in rounds]
     present, blocking, peer, share, wait_count, step = (
         np.concatenate([part[column] for part in parts], axis=1) for column in range(6)
     )
@@ -88,45 +88,28 @@ def slot_count(algorithm: Algorithm, process_count: int) -> int:
 Slots = tuple[NDArray[np.generic], ...]
 
 
-def _one_by_one(rounds: Rounds) -> Slots:
-    """Columns [member, 4 · round] of `Expansion`, led by which exist: receive, send, join, combination of a round."""
-    receives, sends = rounds.source >= 0, rounds.target >= 0
-    both = receives & sends
-    true, zero = np.ones_like(both), np.zeros_like(rounds.source)
-    columns = (
-        (receives, sends, both, receives & rounds.combines),
-        (~both, ~both, true, true),
-        (rounds.source, rounds.target, zero, zero),
-        (rounds.source_share, rounds.target_share, 0.0, rounds.source_share),
-        (0, 0, 2, 0),
-        (Step.RECEIVE, Step.SEND, Step.JOIN, Step.COMPUTE),
-    )
-    shape = both.shape
-    return tuple(
-        np.stack([np.broadcast_to(part, shape) for part in column], axis=-1).reshape(shape[0], -1) for column in columns
-    )
+def _slots(rounds: Rounds) -> Slots:
+    """Columns [member, slot] of `Expansion`, led by which slots are used: receive, send, join, combination of a round.
 
-
-def _together(rounds: Rounds) -> Slots:
-    """Columns [member, 3 · round + 1] of `Expansion`, led by which exist.
-
-    All receives, all sends, one join, a combination of each message.
+    Those of messages `together`: all receives, all sends, one join, all combinations.
     """
     receives, sends = rounds.source >= 0, rounds.target >= 0
-    count = (receives.sum(axis=1) + sends.sum(axis=1))[:, np.newaxis]
-    alone = np.broadcast_to(count == 1, receives.shape)
-    columns: tuple[tuple[object, object, object, object], ...] = (
-        (receives, sends, count > 1, receives & rounds.combines),
+    if rounds.together:
+        wait_count = (receives.sum(axis=1) + sends.sum(axis=1))[:, np.newaxis]
+        joins, alone = wait_count > 1, wait_count == 1
+    else:
+        joins, wait_count = receives & sends, np.array(2)
+        alone = ~joins
+    columns: tuple[tuple[Any, Any, Any, Any], ...] = (
+        (receives, sends, joins, receives & rounds.combines),
         (alone, alone, True, True),
         (rounds.source, rounds.target, 0, 0),
         (rounds.source_share, rounds.target_share, 0.0, rounds.source_share),
-        (0, 0, count, 0),
+        (0, 0, wait_count, 0),
         (Step.RECEIVE, Step.SEND, Step.JOIN, Step.COMPUTE),
     )
-    shapes = (receives.shape, sends.shape, count.shape, receives.shape)
-    return tuple(
-        np.concatenate(
-            [np.broadcast_to(np.asarray(part), shape) for part, shape in zip(column, shapes, strict=True)], axis=1
-        )
-        for column in columns
-    )
+    shapes = (receives.shape, sends.shape, joins.shape, receives.shape)
+    slots = ([np.broadcast_to(part, shape) for part, shape in zip(column, shapes, strict=True)] for column in columns)
+    if rounds.together:
+        return tuple(np.concatenate(parts, axis=1) for parts in slots)
+    return tuple(np.stack(parts, axis=-1).reshape(len(receives), -1) for parts in slots)
