@@ -36,7 +36,7 @@ from whatif.simulation.flow_state import (
     listed,
     rows,
 )
-from whatif.simulation.jit import CompilerError, jitted
+from whatif.simulation.jit import CompilerError, jitted, plain
 from whatif.simulation.rank_programs import ANY, Kind
 from whatif.simulation.replay_state import NONE
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
@@ -134,9 +134,9 @@ def _state(schedule: Schedule, places: Places, costs: Costs, topology: Topology)
     )
     return FlowState(
         operations=operations,
-        next_start=_plain(schedule.next_start, np.int64),
-        next=_plain(schedule.next, np.int32),
-        charges=_plain(charges, np.float64),
+        next_start=plain(schedule.next_start, np.int64),
+        next=plain(schedule.next, np.int32),
+        charges=plain(charges, np.float64),
         unit_free=_filled(units * schedule.rank_count, 0.0),
         sides=rows(Side, of_ranks),
         side_next=_filled(count, NONE),
@@ -144,7 +144,7 @@ def _state(schedule: Schedule, places: Places, costs: Costs, topology: Topology)
         channel_next=_filled(count, NONE),
         loose=rows(Queue, of_ranks),
         loose_next=_filled(count, NONE),
-        wild=_plain(np.bincount(rank[wild], minlength=schedule.rank_count) > 0, np.bool_),
+        wild=plain(np.bincount(rank[wild], minlength=schedule.rank_count) > 0, np.bool_),
         bundles=bundles,
         links=links,
         entries=entries,
@@ -153,11 +153,6 @@ def _state(schedule: Schedule, places: Places, costs: Costs, topology: Topology)
         kinds=3 * costs.protocol_count,
         tally=_filled(TALLIES, 0),
     )
-
-
-def _plain(values: NDArray[Any], kind: type[np.generic]) -> Any:
-    """An array of one memory order, whatever the caller's was, so that the loop is compiled once."""
-    return np.require(values, kind, ["C", "W", "A"])
 
 
 def _filled(count: int, value: float) -> Any:

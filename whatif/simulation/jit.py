@@ -31,6 +31,11 @@ class CompilerError(Exception):
     """Numba is missing or cannot compile the functions; the same functions run in Python."""
 
 
+def plain(values: NDArray[Any], kind: type[np.generic]) -> Any:
+    """An array of one memory order, whatever the caller's was, so that a kernel is compiled once."""
+    return np.require(values, kind, ["C", "W", "A"])
+
+
 def fields_of(state: Any) -> Fields:
     """Fields of a named tuple of one-dimensional arrays and of scalars."""
     return tuple((name, np.asarray(v).dtype.str, _stride(v)) for name, v in state._asdict().items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from whatif.models.quantities import FloatArray
 from whatif.simulation import event_loop as kernel
 from whatif.simulation import replay_queues, replay_state
 from whatif.simulation.clocks import TICKS
-from whatif.simulation.jit import CompilerError, fields_of, jitted, table_of
+from whatif.simulation.jit import CompilerError, fields_of, jitted, plain, table_of
 from whatif.simulation.rank_programs import ANY, Kind
 from whatif.simulation.replay_state import ReplayState
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
@@ -157,15 +157,15 @@ def _state(schedule: Schedule, places: Places, costs: Costs, ticks: int, compile
 def _given(schedule: Schedule, places: Places, costs: Costs, ticks: int) -> dict[str, NDArray[Any]]:
     """The columns of the schedule and of the machine."""
     return {
-        "step": np.require(schedule.step, np.uint8, _PLAIN),
-        "peer": np.require(schedule.peer, np.int32, _PLAIN),
-        "size": np.require(schedule.size, np.float64, _PLAIN),
-        "tag": np.require(schedule.tag, np.int32, _PLAIN),
-        "next_start": np.require(schedule.next_start, np.int64, _PLAIN),
-        "next": np.require(schedule.next, np.int32, _PLAIN),
-        "node": np.require(places.node, np.int32, _PLAIN),
-        "socket": np.require(places.socket, np.int32, _PLAIN),
-        "limit": np.require(costs.limits.ravel(), np.float64, _PLAIN),
+        "step": plain(schedule.step, np.uint8),
+        "peer": plain(schedule.peer, np.int32),
+        "size": plain(schedule.size, np.float64),
+        "tag": plain(schedule.tag, np.int32),
+        "next_start": plain(schedule.next_start, np.int64),
+        "next": plain(schedule.next, np.int32),
+        "node": plain(places.node, np.int32),
+        "socket": plain(places.socket, np.int32),
+        "limit": plain(costs.limits.ravel(), np.float64),
         "cost": cost_table(costs).ravel() * ticks,
     }
 
@@ -192,10 +192,6 @@ def _block(names: tuple[str, ...], length: int, dtype: type, value: int) -> dict
     """Columns with the values of one operation or lane next to each other in memory: they are used together."""
     block: NDArray[Any] = np.full((length, len(names)), value, dtype=dtype)
     return dict(zip(names, block.T, strict=True))
-
-
-# Arrays of one memory order only, so that the kernel is compiled once.
-_PLAIN: Final[tuple[Literal["C", "W", "A"], ...]] = ("C", "W", "A")
 
 
 def _column(values: NDArray[Any], compiled: bool) -> Any:
