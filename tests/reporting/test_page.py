@@ -30,8 +30,7 @@ from whatif.core.sweep import file_axes, grid_of, parse_option
 from whatif.extras import install_command
 from whatif.reporting import contents as findings
 from whatif.reporting import sections as report_sections
-from whatif.reporting.comparison import other_scenario, report_words
-from whatif.reporting.html_page import report_html
+from whatif.reporting.html_page import other_scenario, report_html, report_words
 from whatif.tui.jobs.report_job import report
 from whatif.units import SECOND, format_quantity
 

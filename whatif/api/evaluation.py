@@ -160,8 +160,7 @@ def report(
     >>> found.notes
     ()
     """
-    from whatif.reporting.comparison import other_scenario, report_words
-    from whatif.reporting.html_page import write_report
+    from whatif.reporting.html_page import other_scenario, report_words, write_report
 
     opened = load(scenario, platform=platform, overrides=overrides, platform_dirs=platform_dirs)
     grid = asked_grid(opened, axes, point=False, limit=DEFAULT_MAXIMUM_POINTS)
@@ -182,8 +181,7 @@ def report(
 
 def report_of(request: EvaluationRequest, output: str | Path) -> Findings:
     """Contents of a report that is written on a scenario over a grid, as `report` writes it."""
-    from whatif.reporting.comparison import report_words
-    from whatif.reporting.html_page import write_report
+    from whatif.reporting.html_page import report_words, write_report
 
     command = report_words(request.scenario, Path(output), axes=request.grid.axes)
     return write_report(request, Path(output), command)

@@ -1,21 +1,32 @@
-"""Report as one HTML page without scripts or external files, in light, dark and print styles."""
+"""Report as one HTML page without scripts or external files, in light, dark and print styles.
+
+It may compare another scenario, and states the command line that writes it again.
+"""
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from whatif.atomic import atomic_file
+from whatif.axes import Axis
 from whatif.core.calibration_notes import model_notes
 from whatif.core.derivation import shown
-from whatif.core.scenario import EvaluationRequest, Scenario
+from whatif.core.platform import Platform
+from whatif.core.scenario import EvaluationRequest, Scenario, named_platform
 from whatif.core.sweep_figure import Y_COLUMN, headline
-from whatif.errors import UsageError
+from whatif.errors import UsageError, did_you_mean
+from whatif.files.scenario_edits import scenario_words, set_words
 from whatif.plotting.picture_style import typographic
 from whatif.reporting.contents import Findings, findings
 from whatif.reporting.provenance import files_of, values_of
 from whatif.reporting.sections import WHOLE_RUN, against, answer, phases, sensitivity, sweep
 from whatif.reporting.templates import check_libraries, rendered
+from whatif.schema.load import open_document
+from whatif.schema.shipped import kind_of, names_in
 from whatif.units import format_quantity
 
 _TEMPLATE: Final = "report.html.jinja"
@@ -117,3 +128,54 @@ def _equations(found: Findings) -> dict[tuple[str, str], list[tuple[str, str]]]:
             value = typographic(shown(found.at.masked_term(term), term.dimension, 4))
             known.setdefault((term.citation.equation, term.citation.source), []).append((name, value))
     return known
+
+
+def other_scenario(against: str | Path | Scenario | Platform, scenario: Scenario) -> Scenario:
+    """Scenario to compare with: the same one on another platform, or another one with the same overrides.
+
+    Raise `UsageError` for a name that is neither a platform nor a scenario.
+    """
+    if isinstance(against, Scenario):
+        return against
+    if isinstance(against, Platform):
+        return scenario.on(against)
+    text = str(against)
+    is_file = Path(text).is_file()
+    kind = kind_of(open_document(text, "scenarios").data) if is_file else None
+    name, searched = named_platform(text, scenario.folders)
+    beside = (*searched, *scenario.search_folders)
+    machines, scenarios = names_in(beside, "platforms"), names_in(searched, "scenarios")
+    if kind == "platform" or (kind is None and name in machines):
+        return scenario.on(text)
+    if not is_file and text not in scenarios:
+        hint = did_you_mean(text, [*machines, *scenarios])
+        raise UsageError(f"--against {text}: no such platform, scenario or file{hint}")
+    opened = Scenario.open(text, overrides=scenario.overrides, folders=scenario.folders)
+    return replace(opened, platform=scenario.platform, built=scenario.built)
+
+
+def report_words(
+    scenario: str | Path | Scenario,
+    output: Path,
+    *,
+    platform: object = None,
+    platform_dirs: Sequence[str | Path] = (),
+    overrides: Mapping[str, Any] | None = None,
+    axes: Sequence[Axis] = (),
+    against: object = None,
+) -> str:
+    """Command line that writes the same report, from the arguments of `whatif.report` and its axes."""
+    words = ["whatif", "report", *(scenario_words(scenario) if isinstance(scenario, Scenario) else [str(scenario)])]
+    words += ["--platform", _named(platform)] if platform is not None else []
+    words += [word for folder in platform_dirs for word in ("--platform-dir", str(folder))]
+    words += set_words(overrides or {})
+    sweeps = ("; ".join(f"{path}={text}" for path, text in axis.texts.items()) for axis in axes)
+    words += [word for text in sweeps for word in ("--sweep", text)]
+    words += ["--against", _named(against)] if against is not None else []
+    return shlex.join([*words, "-o", str(output)])
+
+
+def _named(argument: object) -> str:
+    if isinstance(argument, Scenario):
+        return Path(argument.document.name).stem
+    return argument.name if isinstance(argument, Platform) else str(argument)

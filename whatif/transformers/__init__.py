@@ -9,13 +9,13 @@ from whatif.plugins import ApplicationKind, Plugin, PluginPage, Verb
 PLUGIN: Final = Plugin(
     applications={
         "training": ApplicationKind(
-            "whatif.transformers.training.application:TrainingApplication",
+            "whatif.transformers.applications:TrainingApplication",
             "whatif.transformers.training.terms:wire_training",
             "whatif.transformers.training.results:training_remarks",
             "whatif.transformers.training.results:training_results",
         ),
         "serving": ApplicationKind(
-            "whatif.transformers.serving.application:ServingApplication",
+            "whatif.transformers.applications:ServingApplication",
             "whatif.transformers.serving.terms:wire_serving",
             "whatif.transformers.serving.results:serving_remarks",
             "whatif.transformers.serving.results:serving_results",

@@ -12,8 +12,8 @@ from whatif.models import transformer_layers as layers
 from whatif.models import transformer_serving as serving
 from whatif.models import transformer_steps as steps
 from whatif.models.ranks import fits, is_multiple, memory_fits
+from whatif.transformers.applications import ServingApplication
 from whatif.transformers.model_parts import BF16, MODEL, NOTHING, ONCE, PLAN, Group, ModelParts, number
-from whatif.transformers.serving.application import ServingApplication
 from whatif.units import BYTE, Quantity
 
 WEIGHT_SIZES: Final = {"bf16": 2.0, "fp8": 1.0, "mxfp8": 1.03125, "nvfp4": 0.5625}

@@ -11,9 +11,9 @@ from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.models.decomposition import divisors
 from whatif.models.quantities import FloatArray
+from whatif.transformers.applications import ServingApplication
 from whatif.transformers.model_parts import MODEL, PLAN
 from whatif.transformers.plan_search import PlanSpace, allowed, powers
-from whatif.transformers.serving.application import ServingApplication
 from whatif.transformers.serving.parts import DECODING_RANKS
 from whatif.units import BYTE, ONE, PER_SECOND, SECOND
 

@@ -10,8 +10,8 @@ from whatif.core.term import Reference, parameters_in
 from whatif.models import transformer_layers as layers
 from whatif.models import transformer_steps as steps
 from whatif.models.ranks import agrees, fits, is_multiple
+from whatif.transformers.applications import TrainingApplication
 from whatif.transformers.model_parts import MODEL, ONCE, PLAN, Group, ModelParts, number
-from whatif.transformers.training.application import TrainingApplication
 
 
 class Parts(ModelParts):

@@ -12,9 +12,9 @@ from whatif.core.scenario import Scenario
 from whatif.models.decomposition import divisors
 from whatif.models.quantities import FloatArray
 from whatif.schema.transformer import TrainingPlan
+from whatif.transformers.applications import TrainingApplication
 from whatif.transformers.model_parts import MODEL, PLAN
 from whatif.transformers.plan_search import PlanSpace, allowed, powers
-from whatif.transformers.training.application import TrainingApplication
 from whatif.units import BYTE, ONE, PER_SECOND, SECOND
 
 SIZES: Final = ("tensor_size", "context_size", "pipeline_size", "virtual_count", "micro_batch", "expert_size")

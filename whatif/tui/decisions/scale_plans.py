@@ -13,7 +13,7 @@ from whatif.core.scenario import Scenario
 from whatif.errors import InfeasiblePointError
 from whatif.studies.pareto import Front
 from whatif.studies.scaling import RANKS, Planner
-from whatif.studies.scaling_tables import places_in_words
+from whatif.studies.scaling_plan import places_in_words
 from whatif.tui.commands.adoption import text_of
 from whatif.tui.commands.explorer_commands import EditAll
 from whatif.tui.decisions.answers import Decision, DecisionRequest
