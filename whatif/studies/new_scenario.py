@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -102,20 +102,11 @@ def new_scenario(
         text = template(path.stem, name, search, named_phases(sources), path.parent)
         scenario = Scenario(parse_document(text, path.name, path.parent), folders=search)
         _ = scenario.program
-        found = RunsOfScenario(text) if runs is None else with_runs(scenario, path, runs)
-    return NewScenario(path, found.text, {**files, **found.files}, found.notes)
+        found = NewScenario(path, text) if runs is None else _with_runs(scenario, path, runs)
+    return replace(found, others={**files, **found.others})
 
 
-@dataclass(frozen=True, slots=True)
-class RunsOfScenario:
-    """Text of a scenario with its runs, the new files that it needs, and what was left out or renamed."""
-
-    text: str
-    files: dict[Path, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-
-
-def with_runs(scenario: Scenario, path: Path, runs: Path) -> RunsOfScenario:
+def _with_runs(scenario: Scenario, path: Path, runs: Path) -> NewScenario:
     """Scenario at a path with a CSV file of its measured runs; ranks and iterations become those of the largest run.
 
     Headings such as `ranks`, `nodes` and `time [s]` are renamed, and other columns left out, in a copy
@@ -136,7 +127,7 @@ def with_runs(scenario: Scenario, path: Path, runs: Path) -> RunsOfScenario:
         copy = Path(folder) / name
         write_text(copy, content)
         measured_runs(stated, runs if as_it_is else copy)
-    return RunsOfScenario(text, {} if as_it_is else {path.parent / name: content}, notes)
+    return NewScenario(path, text, {} if as_it_is else {path.parent / name: content}, notes)
 
 
 def _renamed(sheet: RunSheet, scenario: Scenario) -> tuple[dict[str, NDArray[Any]], tuple[str, ...]]:
