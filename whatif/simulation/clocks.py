@@ -200,16 +200,13 @@ class Clocks:
         return tariff.at(0 if tariff.uniform else self.distance(first, second))
 
 
-OUT_OF_TURN: Final = (
-    "rounds cannot be simulated if receiving keeps the processor busy and a message arrives before its round; "
-    "simulate the trace instead"
-)
-
-
-def refuse_early(arrival: FloatArray, idle: FloatArray) -> None:
-    """Raise UsageError if a rank would take a message before the round of the message."""
-    if (arrival < idle).any():
-        raise UsageError(OUT_OF_TURN)
+def require_in_turn(in_turn: bool) -> None:
+    """Raise UsageError if some rank would take a message before the round of the message."""
+    if not in_turn:
+        raise UsageError(
+            "rounds cannot be simulated if receiving keeps the processor busy and a message arrives before its round; "
+            "simulate the trace instead"
+        )
 
 
 def _starting_ticks(arrival: FloatArray, rank_count: int) -> FloatArray:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import MutableSequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,10 +87,9 @@ def replay_flows(
     state = _final_state(_state(schedule, places, costs, topology), compiled_loop)
     start, end, match = (column(state.operations, name) for name in ("start", "end", "match"))
     # Without operations, as in groups of one rank, the numbers have no type.
-    simulated = FlowReplay(start, end, match.astype(np.int32))
-    # Only `end` and `match` are used.
-    check_completion(schedule, cast("Any", simulated))
-    return simulated
+    match = match.astype(np.int32)
+    check_completion(schedule, end, match)
+    return FlowReplay(start, end, match)
 
 
 def _final_state(state: FlowState, compiled_loop: bool) -> FlowState:

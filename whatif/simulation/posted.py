@@ -32,9 +32,9 @@ from whatif.simulation.clocks import (
     Early,
     Tariff,
     checked_size,
-    refuse_early,
     refuse_too_many,
     repeat,
+    require_in_turn,
     ticks,
 )
 from whatif.simulation.jit import jitted_or_plain
@@ -209,7 +209,7 @@ def _rank_by_rank(messages: PostedMessages, clocks: Clocks) -> None:
     state = PostedState(*before, *posted, earliest, decided, begun, arrival, taken, *(each.copy() for each in before))
     _kernel(messages)(messages, state)
     if early:
-        refuse_early(arrival, early.idle[messages.receiver])
+        require_in_turn(not (arrival < early.idle[messages.receiver]).any())
         if (waits & (messages.charges[:, SEND_OVERHEAD] > messages.charges[:, FLIGHT])).any():
             raise UsageError(
                 "a send keeps its processor busy after its message has arrived; simulate the trace instead"

@@ -73,7 +73,7 @@ def replay(schedule: Schedule, places: Places, costs: Costs) -> Replay:
         state = _final_state(schedule, places, costs, ticks, compiled=False)
     simulated = _result(state, ticks)
     del state  # as large as the schedule, the checks need room too
-    check_completion(schedule, simulated)
+    check_completion(schedule, simulated.end, simulated.match)
     return simulated
 
 
@@ -199,10 +199,8 @@ def _column(values: NDArray[Any], compiled: bool) -> Any:
 
 
 def _ranks_with_wildcards(schedule: Schedule, rank: NDArray[np.int32]) -> NDArray[np.uint8]:
-    wild = np.zeros(schedule.rank_count, dtype=np.uint8)
-    any_peer = (schedule.peer == ANY) | (schedule.tag == ANY)
-    wild[rank[any_peer & (schedule.step == Step.RECEIVE)]] = 1
-    return wild
+    wild = (schedule.step == Step.RECEIVE) & ((schedule.peer == ANY) | (schedule.tag == ANY))
+    return (np.bincount(rank[wild], minlength=schedule.rank_count) > 0).astype(np.uint8)
 
 
 def _with_channels(state: ReplayState, channels: Callable[[ReplayState, Any], int], compiled: bool) -> ReplayState:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,6 @@ from whatif.models.quantities import FloatArray
 from whatif.simulation.rank_programs import ANY, Kind
 from whatif.simulation.replay_state import ROW
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
-
-if TYPE_CHECKING:
-    from whatif.simulation.replay import Replay
 
 LONGEST: Final = 1e9
 """s: a run of more than thirty years means a size or a rate in the wrong unit."""
@@ -90,15 +87,15 @@ def _refuse(schedule: Schedule, wrong: NDArray[np.bool_], reason: str) -> None:
         raise InfeasiblePointError(f"{describe(schedule, at)}: {reason}" + (f" (and {more:,} more)" if more else ""))
 
 
-def check_completion(schedule: Schedule, result: Replay) -> None:
+def check_completion(schedule: Schedule, end: FloatArray, match: NDArray[np.int32]) -> None:
     """Raise `InfeasiblePointError` with the ranks and the calls that wait if a replay did not come to its end."""
-    unfinished = np.isnan(result.end)
+    unfinished = np.isnan(end)
     if unfinished.any():
         raise InfeasiblePointError(_deadlock(schedule, unfinished))
     sends = schedule.step == Step.SEND
-    _refuse_unreceived(schedule, np.flatnonzero(sends & (result.match < 0)))
+    _refuse_unreceived(schedule, np.flatnonzero(sends & (match < 0)))
     received = np.flatnonzero(schedule.step == Step.RECEIVE)
-    sizes, sent = schedule.size[received], schedule.size[result.match[received]]
+    sizes, sent = schedule.size[received], schedule.size[match[received]]
     short = np.flatnonzero(sizes < sent)
     if short.size:
         at, message = int(received[short[0]]), sent[short[0]]

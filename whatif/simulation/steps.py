@@ -16,7 +16,7 @@ import numpy as np
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.simulation import round_kernel
-from whatif.simulation.clocks import OUT_OF_TURN, Charge, Clocks, Ranks, Tariff, refuse_early, repeat, ticks
+from whatif.simulation.clocks import Charge, Clocks, Ranks, Tariff, repeat, require_in_turn, ticks
 from whatif.simulation.jit import jitted_or_plain
 from whatif.simulation.round_kernel import RankClocks as TreeRanks
 from whatif.simulation.round_kernel import RoundMachine
@@ -55,21 +55,15 @@ def reduce(clocks: Clocks, message_size: float) -> None:
 
 
 def combine(clocks: Clocks, ranks: Ranks, message_size: float) -> None:
-    """Arithmetic of ranks that have received a block to reduce."""
-    if clocks.costs.reduction_time:
-        _refuse_arithmetic(clocks)
-        clocks.ready[ranks] += _combining(clocks, message_size)
+    """Arithmetic of ranks that have received a block to reduce.
 
-
-def _combining(clocks: Clocks, message_size: float) -> float:
-    """Ticks in which a rank combines a block."""
-    return float(ticks(clocks.costs.reduction_time * message_size))
-
-
-def _refuse_arithmetic(clocks: Clocks) -> None:
-    """Raise UsageError where a rank that is busy with arithmetic would take messages later than `early` assumes."""
+    Raise `UsageError` where a rank that is busy with it would take messages later than `early` assumes.
+    """
+    if not clocks.costs.reduction_time:
+        return
     if clocks.early:
         raise UsageError("arithmetic is not simulated in rounds if messages are taken on arrival; simulate the trace")
+    clocks.ready[ranks] += float(ticks(clocks.costs.reduction_time * message_size))
 
 
 def powers(count: int) -> list[int]:
@@ -85,7 +79,7 @@ def _along_tree(clocks: Clocks, message_size: float, name: str) -> None:
     machine = RoundMachine(node, socket, tariff.rows, tariff.uniform, early is not None, tariff.in_turn)
     sides = (early.sending, early.idle) if early else (unused, unused)
     tree = jitted_or_plain((round_kernel,), ("broadcast", "reduce"))[("broadcast", "reduce").index(name)]
-    _require(
+    require_in_turn(
         tree(machine, TreeRanks(clocks.ready, clocks.receiving, *sides), powers(len(clocks.ready))[-1], BLOCK // 2)
     )
 
@@ -111,7 +105,7 @@ def _transfer(clocks: Clocks, tariff: Tariff, sender: Ranks, receiver: Ranks) ->
         send = np.where(cost.rendezvous, np.maximum(send, posted), send)
     receive = send + cost.flight
     if clocks.early and tariff.in_turn:
-        refuse_early(receive, clocks.early.idle[receiver])
+        require_in_turn(not (receive < clocks.early.idle[receiver]).any())
     np.maximum(receive, posted, out=receive)
     np.maximum(receive, clocks.receiving[receiver], out=receive)
     sent = send + cost.send_time
@@ -133,11 +127,6 @@ def _within(ranks: slice, start: int, stop: int) -> slice:
     return slice(chosen.start, chosen.stop, chosen.step)
 
 
-def _require(in_turn: bool) -> None:
-    if not in_turn:
-        raise UsageError(OUT_OF_TURN)
-
-
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """A round in which each rank posts a receive, then a send, and waits for both, `count` times over.
@@ -152,17 +141,11 @@ class Exchange:
     combines: bool = False
     """Whether each rank then combines what it received."""
 
-    def receivers(self, start: int, stop: int, rank_count: int) -> Ranks:
-        """Receivers of the messages of the ranks from `start` to `stop`."""
+    def peers(self, start: int, stop: int, rank_count: int, *, senders: bool) -> Ranks:
+        """Receivers of the messages of the ranks from `start` to `stop`, or senders to them."""
         if self.paired:
             return _paired(self.shift, start, stop)
-        return _shifted(self.shift, start, stop, rank_count)
-
-    def senders(self, start: int, stop: int, rank_count: int) -> Ranks:
-        """Senders of the messages to the ranks from `start` to `stop`."""
-        if self.paired:
-            return _paired(self.shift, start, stop)
-        return _shifted(-self.shift, start, stop, rank_count)
+        return _shifted(-self.shift if senders else self.shift, start, stop, rank_count)
 
 
 def _paired(distance: int, start: int, stop: int) -> Ranks:
@@ -193,10 +176,10 @@ def plan(clocks: Clocks, turn: Exchange, tariff: Tariff) -> Iterator[RankBlock]:
     count = len(clocks.ready)
     for start, stop in blocks(count):
         own = slice(start, stop)
-        source = target = turn.senders(start, stop, count)
+        source = target = turn.peers(start, stop, count, senders=True)
         incoming = outgoing = clocks.charged(tariff, source, own)
         if not turn.paired and (tariff.rendezvous or not tariff.uniform):
-            target = turn.receivers(start, stop, count)
+            target = turn.peers(start, stop, count, senders=False)
             outgoing = clocks.charged(tariff, own, target)
         yield RankBlock(own, source, target, incoming, outgoing)
 
@@ -246,7 +229,7 @@ def _exchange(clocks: Clocks, following: Clocks, tariff: Tariff, block: RankBloc
         send = np.where(outgoing.rendezvous, np.maximum(send, clocks.ready[block.target]), send)
     receive = sent + incoming.flight
     if tariff.in_turn:
-        _require(not (receive <= send).any())
+        require_in_turn(not (receive <= send).any())
     np.maximum(receive, send + outgoing.send_overhead, out=receive)
     np.maximum(receive, clocks.receiving[own], out=receive)
     if taken is not None:
