@@ -47,10 +47,6 @@ class _Messages(NamedTuple):
     repeats: NDArray[np.integer[Any]]
     """Number of messages that are merged into one."""
 
-    def within(self, own: slice) -> _Messages:
-        """Some of the messages."""
-        return _Messages(self.source[own], self.destination[own], self.weights[own], self.repeats[own])
-
 
 class _Part(NamedTuple):
     """Loads of some messages of consecutive steps."""
@@ -149,7 +145,8 @@ def _divided(steps: Sequence[_Messages]) -> Iterator[tuple[int, _Messages]]:
     """Numbered steps; those of more than `MOST_AT_ONCE` messages are divided."""
     for number, step in enumerate(steps):
         for first in range(0, max(len(step.source), 1), MOST_AT_ONCE):
-            yield number, step.within(slice(first, first + MOST_AT_ONCE))
+            own = slice(first, first + MOST_AT_ONCE)
+            yield number, _Messages(step.source[own], step.destination[own], step.weights[own], step.repeats[own])
 
 
 def _counted(topology: Topology, piece: list[tuple[int, _Messages]]) -> _Part:

@@ -44,11 +44,6 @@ class _Passage(NamedTuple):
     """Links that it crosses."""
     upwards: NDArray[np.bool_]
 
-    def of(self, messages: NDArray[np.int64]) -> _Passage:
-        """Ways of some messages."""
-        ring, start, distance = (item[messages] for item in (self.ring, self.start, self.distance))
-        return _Passage(self.dimension, ring, start, distance, self.upwards[messages])
-
 
 @dataclass(frozen=True, slots=True)
 class TorusRings:
@@ -113,8 +108,9 @@ class TorusRings:
         self, passage: _Passage, step: NDArray[np.int64], weights: FloatArray
     ) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]], FloatArray]:
         """Links of a dimension, their steps and their loads."""
-        moves = np.flatnonzero(passage.distance)
-        at, ring, start, distance, upwards = passage.of(moves)
+        at, moves = passage.dimension, np.flatnonzero(passage.distance)
+        ring, start, distance = (item[moves] for item in (passage.ring, passage.start, passage.distance))
+        upwards = passage.upwards[moves]
         length, count = self.dims[at], int(step.max(initial=0)) + 1
         first = np.where(upwards, start, (start - distance + 1) % length)
         rings, ring_number = numbered(ring * 2 + ~upwards, 2 * self.strides[-1] // length)

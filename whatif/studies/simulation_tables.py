@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -37,14 +37,14 @@ def rank_table(simulation: Simulation) -> Table:
 def message_table(simulation: Simulation) -> Table:
     """Sender, receiver and size of every message, when its send began and when its receive ended."""
     spent = simulation.activity
-    columns: Mapping[str, Any] = {
-        "sender": (spent.sender.astype(np.float64), ONE),
-        "receiver": (spent.receiver.astype(np.float64), ONE),
-        "message_size": (spent.message_size, BYTE),
-        "sent": (spent.sent, SECOND),
-        "received": (spent.received, SECOND),
+    columns = {
+        "sender": Column(spent.sender.astype(np.float64), ONE),
+        "receiver": Column(spent.receiver.astype(np.float64), ONE),
+        "message_size": Column(spent.message_size, BYTE),
+        "sent": Column(spent.sent, SECOND),
+        "received": Column(spent.received, SECOND),
     }
-    return Table({name: Column(*column) for name, column in columns.items()})
+    return Table(columns)
 
 
 def path_table(simulation: Simulation) -> Table:
