@@ -290,13 +290,9 @@ def _grids(within: Sequence[Span], points: int) -> list[list[float]]:
 
 
 def _joined(
-    parts: Sequence[_Part],
-    objectives: Sequence[Objective],
-    targets: Sequence[Target],
-    dimensions: Mapping[str, Dimension],
-    infeasible: tuple[Combination, ...],
-    ended: bool,
-) -> Front:
+    parts: Sequence[_Part], objectives: Sequence[Objective], targets: Sequence[Target],
+    dimensions: Mapping[str, Dimension], infeasible: tuple[Combination, ...], ended: bool,
+) -> Front:  # fmt: skip
     """Front of the fronts of all chunks."""
     costs = np.concatenate([part.costs for part in parts] or [np.empty((0, len(objectives)))])
     kept = np.flatnonzero(non_dominated(costs))

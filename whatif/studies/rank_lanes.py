@@ -79,13 +79,9 @@ def _edges(start: FloatArray, end: FloatArray, window: Window) -> _Edges:
 
 
 def main_groups(
-    lane: NDArray[np.int32],
-    group: NDArray[np.uint8],
-    start: FloatArray,
-    end: FloatArray,
-    window: Window,
+    lane: NDArray[np.int32], group: NDArray[np.uint8], start: FloatArray, end: FloatArray, window: Window,
     lane_count: int,
-) -> NDArray[np.uint8]:
+) -> NDArray[np.uint8]:  # fmt: skip
     """Group that takes most of each part of a window [lane, part]: 1 + its place in `GROUPS`, 0 if most is idle."""
     at = _edges(start, end, window)
     base = (lane[at.inside].astype(np.intp) * len(GROUPS) + group[at.inside]) * PARTS

@@ -164,13 +164,9 @@ def parse_target(text: str, program: Program) -> Target:
 
 
 def seek(
-    program: Program,
-    path: str,
-    target: Target,
-    low: float | None = None,
-    high: float | None = None,
+    program: Program, path: str, target: Target, low: float | None = None, high: float | None = None,
     progress: Callable[[str], None] | None = None,
-) -> SeekResult:
+) -> SeekResult:  # fmt: skip
     """Value of a parameter that meets a target, the nearest to the present one, between two ends in base units.
 
     Distances are factors, or differences if values may be 0 or less. By default the ends are a thousandth of the
