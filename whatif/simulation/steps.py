@@ -57,7 +57,7 @@ def reduce(clocks: Clocks, message_size: float) -> None:
 def combine(clocks: Clocks, ranks: Ranks, message_size: float) -> None:
     """Arithmetic of ranks that have received a block to reduce.
 
-    Raise `UsageError` where a rank that is busy with it would take messages later than `early` assumes.
+    Raise `UsageError` if a rank that is busy with it would take messages later than `early` assumes.
     """
     if not clocks.costs.reduction_time:
         return
