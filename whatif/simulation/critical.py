@@ -146,7 +146,8 @@ class _Walk:
         pieces = [(send, EMPTY_FLIGHT, 1), (send, ADAPTER, 1)]
         if part == SEND_GAP:
             pieces += [(send, SEND_GAP, 1), (send, FLIGHT, -1)]
-        while (earlier := _earlier(int(before[send]))) != send:
+        # A message that the adapter made no later has -1 - n for the message n before it.
+        while (earlier := max(int(before[send]), -1 - int(before[send]))) != send:
             send = earlier
             pieces.append((send, ADAPTER, 1))
         return send, pieces
@@ -195,7 +196,3 @@ class _Walk:
         if by == replay_state.UNRELEASED:
             return -1, []
         return self.before_end(by) if by >= 0 else (-1 - by, [])
-
-
-def _earlier(before: int) -> int:
-    return before if before >= 0 else -1 - before
