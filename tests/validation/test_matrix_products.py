@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 import whatif
 from tests.page_tables import assert_shown
 from tests.paths import ROOT
+from whatif.validation.matrix_products import BEST, measured_ratios
+from whatif.validation.tables import rows_of
 
 PAGE = ROOT / "docs" / "devices.md"
 
@@ -28,6 +32,12 @@ def test_held_out_devices_are_predicted_within_15_percent_the_gb200_within_25(ta
     assert all(shapes == 10 for gpu, (shapes, *_) in held.items() if gpu in own)
     assert max(error for _, error, _ in held.values()) < 0.15
     assert np.mean([error for _, error, _ in held.values()]) < 0.12
+
+
+def test_ratios_of_the_accuracy_card_are_those_of_all_rows_but_the_best_of_many():
+    rows = rows_of("gemm.csv")
+    ratios = measured_ratios(rows)
+    assert {gpu: len(its) for gpu, its in ratios.items()} == Counter(row["gpu"] for row in rows if row["use"] != BEST)
 
 
 def test_fitted_devices_have_next_to_no_bias(table):
