@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import click
 
-from whatif.cli.options import one_each, parse_sets, platforms_option, set_option
+from whatif.cli.options import one_each, platforms_option, set_option
 from whatif.cli.output import Output, output_options
 
 
 @click.command("budget")
 @click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO..")
-@click.option("--platform", "platforms", multiple=True, callback=one_each("--platform"), metavar="NAME",
+@click.option("--platform", "platforms", multiple=True, callback=one_each, metavar="NAME",
               help="A platform, once for each; by default those of the scenarios.")  # fmt: skip
 @click.option("--capital", metavar="MONEY", help="Most that the nodes may cost, e.g. '20 MUSD'.")
 @click.option("--cost", metavar="MONEY", help="Most that the nodes and their energy may cost over the lifetime.")
@@ -20,10 +20,7 @@ from whatif.cli.output import Output, output_options
 @platforms_option
 @set_option
 @output_options(picture=False)
-def command(
-    scenarios: tuple[str, ...], platforms: tuple[str, ...], capital: str | None, cost: str | None, power: str | None,
-    platform_dirs: tuple[Path, ...], overrides: tuple[str, ...], output: Output,
-) -> None:  # fmt: skip
+def command(output: Output, **options: Any) -> None:
     """Show how many nodes of each platform a budget buys, and how many jobs of each SCENARIO they run.
 
     Jobs run at the same time, each on the nodes it needs. All limits apply together; `limit` is the one that binds.
@@ -31,8 +28,4 @@ def command(
     """
     from whatif.api.decisions import budget
 
-    found = budget(
-        scenarios, platforms, capital=capital, cost=cost, power=power, platform_dirs=platform_dirs,
-        overrides=parse_sets(overrides),
-    )  # fmt: skip
-    output.write(found)
+    output.write(budget(**options))

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from whatif.cli.options import log_option, overrides_of, scenario_options
+from whatif.cli.options import log_option, scenario_options
 from whatif.cli.output import Output, output_options
 from whatif.cli.values import FilePath, OneOf
 from whatif.limits import CORRECTIONS, TABLE_FORMATS
@@ -21,7 +21,7 @@ from whatif.limits import CORRECTIONS, TABLE_FORMATS
               help="Use these corrections instead of those that lower the error at held-out runs.")  # fmt: skip
 @log_option
 @output_options(picture=False, formats=(*TABLE_FORMATS, "toml"))
-def command(scenario: str, overrides: tuple[str, ...], output: Output, **options: Any) -> None:
+def command(scenario: str, output: Output, **options: Any) -> None:
     """Determine corrections of SCENARIO from measured runs: factors of kernels, of messages, of sharing and congestion,
     and added times.
 
@@ -30,4 +30,4 @@ def command(scenario: str, overrides: tuple[str, ...], output: Output, **options
     """
     from whatif.api.scenarios import calibrate
 
-    output.write(calibrate(scenario, overrides=overrides_of(overrides), **options))
+    output.write(calibrate(scenario, **options))

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
-from whatif.cli.options import one_each, parse_sets, platforms_option, set_option
+from whatif.cli.options import one_each, platforms_option, set_option
 from whatif.cli.output import Output, output_options
 from whatif.cli.values import OneOf, Whole
 from whatif.vocabulary import GROUPINGS
-
-if TYPE_CHECKING:
-    from whatif.vocabulary import Grouping
 
 
 @click.command("diff")
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="[B]", required=False)
-@click.option("--platform", "platforms", multiple=True, callback=one_each("--platform"), metavar="NAME",
+@click.option("--platform", "platforms", multiple=True, callback=one_each, metavar="NAME",
               help="Twice: the platforms of A and of B. Once: the platform of B, or of both scenarios.")  # fmt: skip
 @platforms_option
 @set_option
@@ -28,10 +24,7 @@ if TYPE_CHECKING:
               help="Treat each parameter, or each table of parameters, as one change.")  # fmt: skip
 @click.option("--seed", type=Whole(0), default=0, show_default=True, help="Random seed.")
 @output_options()
-def command(
-    first: str, second: str | None, platforms: tuple[str, ...], platform_dirs: tuple[Path, ...],
-    overrides: tuple[str, ...], result: str, by: Grouping, seed: int, output: Output,
-) -> None:  # fmt: skip
+def command(output: Output, **options: Any) -> None:
     """Attribute the difference between A and B to the parameters that changed (Shapley values, independent of order).
 
     A and B are scenarios by path or name, or REV:path for a file in a git revision. Without B, A is compared with
@@ -40,8 +33,4 @@ def command(
     """
     from whatif.api.causes import diff
 
-    found = diff(
-        first, second, platforms=platforms, platform_dirs=platform_dirs, overrides=parse_sets(overrides),
-        result=result, by=by, seed=seed,
-    )  # fmt: skip
-    output.write(found)
+    output.write(diff(**options))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import click
 
-from whatif.cli.options import one_each, parse_sets, platforms_option, set_option
+from whatif.cli.options import one_each, platforms_option, set_option
 from whatif.cli.output import Output, output_options
 
 
@@ -17,24 +17,18 @@ from whatif.cli.output import Output, output_options
     "--platform",
     "platforms",
     multiple=True,
-    callback=one_each("--platform"),
+    callback=one_each,
     metavar="NAME",
     help="Platform of a scenario, once for each.",
 )
 @platforms_option
 @set_option
 @output_options()
-def command(
-    scenarios: tuple[str, ...], names: tuple[str, ...], platforms: tuple[str, ...], platform_dirs: tuple[Path, ...],
-    overrides: tuple[str, ...], output: Output,
-) -> None:  # fmt: skip
+def command(scenarios: tuple[str, ...], output: Output, **options: Any) -> None:
     """Show the results of two or more SCENARIOs side by side, and every value that differs between them.
 
     --set applies to all scenarios.
     """
     from whatif.api.causes import differences
 
-    found = differences(
-        *scenarios, names=names, platforms=platforms, platform_dirs=platform_dirs, overrides=parse_sets(overrides)
-    )
-    output.write(found)
+    output.write(differences(*scenarios, **options))

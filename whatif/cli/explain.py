@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from whatif.cli.options import overrides_of, scenario_options, show_notes
+from whatif.cli.options import scenario_options, show_notes
 from whatif.cli.output import Output
 from whatif.cli.values import FilePath, OneOf, Whole
 from whatif.errors import UsageError
@@ -37,8 +37,7 @@ FORMATS: Final = ("table", "json", "markdown", "latex")
               help="Output format; by default that of the file name, else table: the tree as text. The list in LaTeX "
                    "needs the package amsmath.")  # fmt: skip
 def command(
-    scenario: str, term: str | None, overrides: tuple[str, ...], output: Path | None, file_format: str | None,
-    depth: int | None, **options: Any,
+    scenario: str, term: str | None, output: Path | None, file_format: str | None, depth: int | None, **options: Any,
 ) -> None:  # fmt: skip
     """Explain TERM (iteration_time) of SCENARIO, a result, phase, term or parameter: equation, inputs, sources, share
     of the iteration."""
@@ -49,9 +48,7 @@ def command(
     target = Output.of(file_format, output, formats=FORMATS)
     cut = depth is None and term is None and target.file_format == "table"
     levels = _LEVELS if cut else depth
-    explanation = explain(
-        scenario, term or "iteration_time", overrides=overrides_of(overrides), depth=levels, **options
-    )
+    explanation = explain(scenario, term or "iteration_time", depth=levels, **options)
     with target.opened() as out:
         out.write(_text(explanation, target.file_format) + "\n")
     show_notes((*explanation.notes, *[_DEEPER.format(scenario)] * cut))

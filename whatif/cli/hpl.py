@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 import click
 
 from whatif.cli.echo import echo
-from whatif.cli.options import Command, parse_sets, platforms_option, set_option, show_notes, with_options
+from whatif.cli.options import Command, platforms_option, set_option, show_notes, with_options
 from whatif.cli.output import Output, output_options
 from whatif.cli.progress import runs_percentage
 from whatif.cli.values import FilePath, OneOf, Whole
@@ -88,7 +88,7 @@ def machine_options(command: Command) -> Command:
               help="Write the first combination as a scenario instead of simulating.")  # fmt: skip
 @click.option("--max-points", type=Whole(1, 1_000_000), default=10_000, show_default=True,
               help="Most combinations that are simulated.")  # fmt: skip
-def command(input_file: Path, output: Output, save: Path | None, overrides: tuple[str, ...], **options: Any) -> None:
+def command(input_file: Path, output: Output, save: Path | None, **options: Any) -> None:
     """Simulate every combination of HPL.dat on a platform, in HPL's order, and print HPL's own table.
 
     Each line appears as soon as it is known. With noise or replicates the time is the mean, and a further run is in the
@@ -99,7 +99,7 @@ def command(input_file: Path, output: Output, save: Path | None, overrides: tupl
 
     if save is not None:
         _require_no_results(output, options)
-    result = hpl(input_file, overrides=parse_sets(overrides), **options)
+    result = hpl(input_file, **options)
     if save is None:
         _show(result, output)
     else:

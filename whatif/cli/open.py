@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whatif.cli.echo import echo
-from whatif.cli.options import overrides_of, parse_sets, question_options
+from whatif.cli.options import question_options
 from whatif.cli.values import FilePath
 from whatif.errors import UsageError
 
@@ -48,17 +48,17 @@ _LARGEST_JOURNAL = 10_000_000
     "--journal", type=FilePath(path_type=Path, dir_okay=False), metavar="FILE", help="Append every command to FILE."
 )
 def command(
-    scenario: str = "jacobi2d",
-    platform: str | None = None,
-    platform_dirs: tuple[Path, ...] = (),
-    overrides: tuple[str, ...] = (),
-    measured: tuple[Path, ...] = (),
-    runs: tuple[Path, ...] = (),
-    formula: str | None = None,
-    columns: str | None = None,
-    where: str | None = None,
-    replay: Path | None = None,
-    journal: Path | None = None,
+    scenario: str,
+    platform: str | None,
+    platform_dirs: tuple[Path, ...],
+    overrides: Mapping[str, str],
+    measured: tuple[Path, ...],
+    runs: tuple[Path, ...],
+    formula: str | None,
+    columns: str | None,
+    where: str | None,
+    replay: Path | None,
+    journal: Path | None,
 ) -> None:
     """Open the explorer on SCENARIO (default jacobi2d), a procurement study, an MPI trace or a GPU profile."""
     # In a browser the terminal is a driver of Textual's at the other end of pipes.
@@ -89,19 +89,19 @@ def command(
 
 
 def opened_source(
-    source: str, platform: str | None = None, folders: tuple[Path, ...] = (), overrides: tuple[str, ...] = ()
+    source: str, platform: str | None = None, folders: tuple[Path, ...] = (), overrides: Mapping[str, str] = {}
 ) -> tuple[Scenario, list[str]]:
     """Scenario of a source, and the commands that show its page; for a study the one that its first application is."""
     from whatif.api.common import is_study, open_source
 
     if is_study(source):
         return opened_study(source, platform, folders, overrides)
-    found = open_source(source, platform=platform, platform_dirs=folders, overrides=parse_sets(overrides))
+    found = open_source(source, platform=platform, platform_dirs=folders, overrides=overrides)
     return found.scenario, list(source_lines(found))
 
 
 def opened_study(
-    source: str, platform: str | None, folders: tuple[Path, ...], overrides: tuple[str, ...]
+    source: str, platform: str | None, folders: tuple[Path, ...], overrides: Mapping[str, str]
 ) -> tuple[Scenario, list[str]]:
     """Scenario behind a study, and the commands that show its page; raise `UsageError` for options without effect."""
     from whatif.api.procurement import study_scenario
@@ -109,9 +109,8 @@ def opened_study(
 
     if platform is not None or folders:
         raise UsageError("--platform and --platform-dir: no effect on a study, which names its machines")
-    values = overrides_of(overrides)
-    lines = [f"show study.file = {source}", *([f"show study.values = {text_of(values)}"] if values else [])]
-    return study_scenario(source, values), [*lines, "show screen = study"]
+    lines = [f"show study.file = {source}", *([f"show study.values = {text_of(overrides)}"] if overrides else [])]
+    return study_scenario(source, overrides), [*lines, "show screen = study"]
 
 
 def source_lines(source: ScenarioSource) -> Iterator[str]:

@@ -36,6 +36,11 @@ def _shipped(kind: str) -> Callable[[click.Context, click.Parameter, str], list[
     return complete
 
 
+def values_by_name(expected: str) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], dict[str, str]]:
+    """Callback of a repeated option of texts `NAME=VALUE`, which hands values by name to the command."""
+    return lambda _context, parameter, texts: pairs(parameter.opts[0], texts, expected)
+
+
 platform_option = click.option(
     "--platform",
     metavar="NAME",
@@ -54,6 +59,7 @@ set_option = click.option(
     "--set",
     "overrides",
     multiple=True,
+    callback=values_by_name("PATH=VALUE"),
     metavar="PATH=VALUE",
     help="Override a parameter, e.g. --set platform.node.gpu_count=8 (or x2, +50%).",
 )
@@ -100,13 +106,8 @@ def log_option(command: Command) -> Command:
 
 
 def uncertainty_options(command: Command) -> Command:
-    """`--samples`, `--seed`, `--level` and `--spread`, handed to the command as the library takes them."""
-
-    @wraps(command)
-    def with_spreads(*arguments: Any, spreads: tuple[str, ...], **others: Any) -> Any:
-        return command(*arguments, spreads=pairs("--spread", spreads, "GRADE=SHARE"), **others)
-
-    return cast("Command", with_options(with_spreads, _SAMPLING))
+    """`--samples`, `--seed`, `--level` and `--spread`."""
+    return cast("Command", with_options(command, _SAMPLING))
 
 
 _SAMPLING: Final = (
@@ -122,38 +123,23 @@ _SAMPLING: Final = (
         "--spread",
         "spreads",
         multiple=True,
+        callback=values_by_name("GRADE=SHARE"),
         metavar="GRADE=SHARE",
         help="Spread of values of a grade that have no distribution, e.g. assumed=20%, as a log-normal.",
     ),
 )
 
 
-def overrides_of(texts: Iterable[str]) -> dict[str, str]:
-    """Overrides by path, of `PATH=VALUE` texts."""
-    return pairs("--set", texts, "PATH=VALUE")
-
-
-def one_each(option: str) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], tuple[str, ...]]:
-    """Callback of an option that takes one name each time: refuses lists with commas."""
-
-    def check(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
-        for name in names:
-            if "," in name and not exists(name):
-                repeated = " ".join(f"{option} {part.strip()}" for part in name.split(","))
-                raise UsageError(f"{option} {name}: one name each time: {repeated}")
-        return names
-
-    return check
+def one_each(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Callback of a `--platform` that is given once for each platform: refuses lists with commas."""
+    for name in names:
+        if "," in name and not exists(name):
+            repeated = " ".join(f"--platform {part.strip()}" for part in name.split(","))
+            raise UsageError(f"--platform {name}: one name each time: {repeated}")
+    return names
 
 
 def show_notes(notes: Iterable[str]) -> None:
     """Print notes to stderr, a line each."""
     for note in notes:
         echo(note, err=True)
-
-
-def parse_sets(overrides: tuple[str, ...]) -> dict[str, str]:
-    """Checked overrides by path, of `PATH=VALUE` texts."""
-    from whatif.api.common import checked_overrides
-
-    return checked_overrides(overrides_of(overrides))

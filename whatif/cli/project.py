@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -27,10 +28,7 @@ _PROFILE = FilePath(path_type=Path, exists=True)
 @click.option("--sizes", is_flag=True, help="Print sums by direction, memory and decade of the size.")
 @platforms_option
 @output_options(picture=False)
-def command(
-    profile: Path, source: str, target: str, target_profile: Path | None, operations: bool, sizes: bool,
-    platform_dirs: tuple[Path, ...], output: Output,
-) -> None:  # fmt: skip
+def command(output: Output, **options: Any) -> None:
     """Project the copies and fills of a PROFILE to another machine by three approaches.
 
     projected: latency measured on the one machine, all else from the data sheet of the other; peak: that latency and
@@ -38,6 +36,4 @@ def command(
     """
     from whatif.api.profiles import project
 
-    found = project(profile, source, target, target_profile=target_profile, operations=operations, sizes=sizes,
-                    platform_dirs=platform_dirs)  # fmt: skip
-    output.write(found)
+    output.write(project(**options))

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from whatif.cli.options import overrides_of, scenario_options, show_notes
+from whatif.cli.options import scenario_options, show_notes
 from whatif.cli.values import FilePath
 
 
@@ -16,13 +16,13 @@ from whatif.cli.values import FilePath
 @click.option("--sweep", "axes", multiple=True, metavar="PATH=SPEC", help="Sweep instead of the scenario's own.")
 @click.option("--against", metavar="NAME", help="Platform or scenario to explain the difference from: a name or file.")
 @click.option("-o", "--output", type=FilePath(path_type=Path, dir_okay=False), metavar="FILE.html", required=True)
-def command(scenario: str, output: Path, axes: tuple[str, ...], overrides: tuple[str, ...], **options: Any) -> None:
+def command(scenario: str, output: Path, axes: tuple[str, ...], **options: Any) -> None:
     """Write a page on SCENARIO: results, pictures, sensitivities, equations, values with sources and grades, files.
 
     The page contains no script and loads nothing. --platform and --set also apply to a scenario given by --against.
     """
     from whatif.api.evaluation import report
 
-    findings = report(scenario, output, *axes, overrides=overrides_of(overrides), **options)
+    findings = report(scenario, output, *axes, **options)
     show_notes(findings.notes)
     findings.raise_if_infeasible()

@@ -9,14 +9,7 @@ from typing import Any
 import click
 
 from whatif.cli.echo import echo
-from whatif.cli.options import (
-    on_option,
-    overrides_of,
-    scenario_options,
-    show_notes,
-    uncertainty_options,
-    workers_option,
-)
+from whatif.cli.options import on_option, scenario_options, show_notes, uncertainty_options, workers_option
 from whatif.cli.output import Output
 from whatif.cli.progress import show_percentage
 from whatif.cli.values import FilePath, OneOf, Whole
@@ -61,7 +54,6 @@ from whatif.vocabulary import RELATIONS, Relation
               help="With --on: number of points that a worker evaluates at a time.")  # fmt: skip
 def command(
     scenario: str,
-    overrides: tuple[str, ...],
     axes: tuple[str, ...],
     file_format: str | None,
     output: Path | None,
@@ -84,7 +76,7 @@ def command(
         raise UsageError("--relative: no effect on a table; add --plot or -o FILE.svg")
     if runs is not None and (picture is None or relative is not None):
         raise UsageError("--runs: drawn over a sweep by --plot or -o FILE.svg; `whatif validate` compares tables")
-    parts = sweep_parts(scenario, *axes, overrides=overrides_of(overrides), on=on, **options)
+    parts = sweep_parts(scenario, *axes, on=on, **options)
     show_notes(parts.notes)
     parts.relation, parts.runs = relative or "value", runs
     parts.message = lambda text: echo(text, err=True)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
-from whatif.cli.options import parse_sets, scenario_options
+from whatif.cli.options import scenario_options
 from whatif.cli.output import Output, output_options
 from whatif.cli.values import OneOf
 from whatif.vocabulary import SCALING_VIEWS
-
-if TYPE_CHECKING:
-    from whatif.vocabulary import ScalingView
 
 
 @click.command("scale")
@@ -25,10 +21,7 @@ if TYPE_CHECKING:
               show_default=True,
               help="All points, the recommended numbers of nodes, or the growth of the grid.")  # fmt: skip
 @output_options(plot="Draw the efficiencies, or the required growth of the grid.")
-def command(
-    scenario: str, platform: str | None, platform_dirs: tuple[Path, ...], overrides: tuple[str, ...], nodes: str | None,
-    efficiency: str, show: ScalingView, output: Output,
-) -> None:  # fmt: skip
+def command(output: Output, **options: Any) -> None:
     """Plan the scaling of SCENARIO on full nodes: strong scaling of its whole grid, weak scaling of a rank's cells.
 
     With T the time of an iteration on P ranks and P_b the fewest feasible ranks: strong scaling has the
@@ -39,8 +32,4 @@ def command(
     """
     from whatif.api.decisions import scale
 
-    found = scale(
-        scenario, nodes=nodes, efficiency=efficiency, show=show, platform=platform, platform_dirs=platform_dirs,
-        overrides=parse_sets(overrides),
-    )  # fmt: skip
-    output.write(found)
+    output.write(scale(**options))

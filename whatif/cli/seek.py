@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whatif.cli.options import log_option, parse_sets, scenario_options
+from whatif.cli.options import log_option, scenario_options
 from whatif.cli.output import Output, output_options
 from whatif.cli.progress import progress_line
 from whatif.cli.values import Whole
@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 def command(
     scenario: str, vary: tuple[str, ...], targets: tuple[str, ...], minimise: str | None, maximise: str | None,
     equal_to: str | None, result: str | None, objectives: str | None, within: str | None, points: int | None,
-    seed: int | None,
-    output: Output, overrides: tuple[str, ...], **options: Any,
+    seed: int | None, output: Output, **options: Any,
 ) -> None:  # fmt: skip
     """Find the values of parameters of SCENARIO, nearest to the present ones, that meet all targets; or the best ones.
 
@@ -64,7 +63,6 @@ def command(
         raise UsageError("--result: no effect without --equal-to")
     if within is not None and objectives is None:
         raise UsageError("--within: no effect without --pareto")
-    options["overrides"] = parse_sets(overrides)
     found: StudyResult
     with progress_line() as line:
         if equal_to is not None:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from whatif.cli.options import log_option, parse_sets, scenario_options, uncertainty_options
+from whatif.cli.options import log_option, scenario_options, uncertainty_options
 from whatif.cli.output import Output, output_options
 from whatif.cli.values import OneOf
 from whatif.vocabulary import SENSITIVITY_KINDS
-
-if TYPE_CHECKING:
-    from whatif.vocabulary import SensitivityKind
 
 
 @click.command("sensitivity")
@@ -26,10 +22,7 @@ if TYPE_CHECKING:
 @click.option("--all", "everything", is_flag=True, help="Include parameters without effect.")
 @log_option
 @output_options()
-def command(
-    scenario: str, platform: str | None, platform_dirs: tuple[Path, ...], overrides: tuple[str, ...], result: str,
-    show: SensitivityKind, everything: bool, output: Output, **sampling: Any,
-) -> None:  # fmt: skip
+def command(output: Output, **options: Any) -> None:
     """Rank the parameters of SCENARIO by elasticity: the change of the result in percent for 1 % of the parameter.
 
     The ladder makes rates infinite and fixed times 0, part by part, starting with the part that saves most: the
@@ -37,8 +30,4 @@ def command(
     """
     from whatif.api.causes import sensitivity
 
-    found = sensitivity(
-        scenario, show=show, result=result, platform=platform, platform_dirs=platform_dirs,
-        overrides=parse_sets(overrides), everything=everything, **sampling,
-    )  # fmt: skip
-    output.write(found)
+    output.write(sensitivity(**options))

@@ -34,7 +34,7 @@ def command(
     scenario: str,
     platform: str | None,
     platform_dirs: tuple[Path, ...],
-    overrides: tuple[str, ...],
+    overrides: dict[str, str],
     port: int,
     host: str,
     public_url: str | None,
@@ -57,12 +57,12 @@ def command(
         _serve(explorer, scenario, url, listener)
 
 
-def _explorer(scenario: str, platform: str | None, platform_dirs: tuple[Path, ...], overrides: tuple[str, ...]) -> str:
+def _explorer(scenario: str, platform: str | None, platform_dirs: tuple[Path, ...], overrides: dict[str, str]) -> str:
     """Command line that opens the explorer with the same arguments, quoted for a shell."""
     words = [sys.executable, "-m", "whatif", "open"]
     words += [] if platform is None else [f"--platform={platform}"]
     words += [f"--platform-dir={folder}" for folder in platform_dirs]
-    words += [f"--set={text}" for text in overrides]
+    words += [f"--set={path}={value}" for path, value in overrides.items()]
     return shlex.join([*words, "--", scenario])
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from whatif.cli.echo import echo
-from whatif.cli.options import parse_sets, question_options
+from whatif.cli.options import question_options
 from whatif.cli.output import Output, output_options
 from whatif.cli.progress import remark_on_duration
 from whatif.cli.values import FilePath, OneOf, Whole
 from whatif.errors import UsageError
 from whatif.limits import MOST_LANES
-from whatif.vocabulary import SIMULATION_TABLES, TRACE_MODELS, SimulationTable, TraceModel
+from whatif.vocabulary import SIMULATION_TABLES, TRACE_MODELS
 
 
 @click.command("simulate")
@@ -48,19 +49,7 @@ from whatif.vocabulary import SIMULATION_TABLES, TRACE_MODELS, SimulationTable, 
     metavar="FILE",
     help="Write the time line: FILE.json for Perfetto, FILE.paje for ViTE.",
 )
-def command(
-    scenario: str,
-    platform: str | None,
-    platform_dirs: tuple[Path, ...],
-    overrides: tuple[str, ...],
-    model: TraceModel | None,
-    collectives: tuple[str, ...],
-    ranks: int | None,
-    iterations: int,
-    show: SimulationTable,
-    output: Output,
-    timeline: Path | None,
-) -> None:
+def command(scenario: str, show: Any, output: Output, timeline: Path | None, **options: Any) -> None:
     """Simulate the phases of a SCENARIO, or a TRACE (DUMPI, SimGrid, GOAL, OTF2), message by message on a platform.
 
     Prints the time that each rank computes, sends, receives and waits; the messages; the critical path; or how the run
@@ -74,10 +63,7 @@ def command(
         check_timeline(timeline)
     remark = remark_on_duration()
     try:
-        found = simulate(
-            scenario, platform=platform, platform_dirs=platform_dirs, overrides=parse_sets(overrides), model=model,
-            ranks=ranks, iterations=iterations, show=show, collectives=collectives,
-        )  # fmt: skip
+        found = simulate(scenario, show=show, **options)
     finally:
         remark.cancel()
     output.write(found)

@@ -9,7 +9,7 @@ import click
 
 from whatif.arguments import pairs
 from whatif.cli.echo import echo
-from whatif.cli.options import overrides_of
+from whatif.cli.options import values_by_name
 from whatif.cli.output import Output, output_options
 from whatif.cli.values import FilePath, OneOf
 from whatif.errors import UsageError
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
               "with which a bid wins; options of the study; questions to the vendors.  [default: bids]")  # fmt: skip
 @click.option("--sweep", metavar="PATH=SPEC",
               help="Values of one parameter of the study, e.g. limits.power='2 MW .. 4 MW linear 9'.")  # fmt: skip
-@click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE",
+@click.option("--set", "overrides", multiple=True, callback=values_by_name("PATH=VALUE"), metavar="PATH=VALUE",
               help="Override a value of the study, e.g. --set limits.power='2.5 MW' (or x0.9).")  # fmt: skip
 @output_options(plot="Draw the throughput of the mix of a --sweep.")
 def command(
-    source: str | None, new: Path | None, show: StudyView | None, sweep: str | None, overrides: tuple[str, ...],
+    source: str | None, new: Path | None, show: StudyView | None, sweep: str | None, overrides: dict[str, str],
     output: Output,
 ) -> None:  # fmt: skip
     """Rank the bids of STUDY, a file that states the present machine, bids, a mix of applications and limits.
@@ -52,21 +52,20 @@ def command(
             "--set": overrides,
             "-o, --format and --plot": output,
         }
-        if ineffective := next((option for option, value in given.items() if value not in (None, (), Output())), ""):
+        if ineffective := next((option for option, value in given.items() if value not in (None, {}, Output())), ""):
             raise UsageError(f"{ineffective}: no effect with --new")
         echo(f"written: {new_study(new)}", err=True)
         return
     if source is None:
         raise UsageError("name a STUDY, or write one with --new FILE")
-    stated = overrides_of(overrides)
     if sweep is None and output.path is not None and output.path.suffix.lower() in PAGES:
         if show not in (None, "bids"):
             raise UsageError(f"--show {show}: no effect on the page {output.path}; print the table, or write a .csv")
-        output.finish(study_page(source, output.path, overrides=stated))
+        output.finish(study_page(source, output.path, overrides=overrides))
         return
     if sweep is None:
-        output.write(study(source, overrides=stated, show=show or "bids"))
+        output.write(study(source, overrides=overrides, show=show or "bids"))
         return
     if show is not None:
         raise UsageError(f"--show {show}: no effect with --sweep")
-    output.write(study(source, overrides=stated, sweep=pairs("--sweep", [sweep], "PATH=SPEC")))
+    output.write(study(source, overrides=overrides, sweep=pairs("--sweep", [sweep], "PATH=SPEC")))

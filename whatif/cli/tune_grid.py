@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from whatif.atomic import require_writable
 from whatif.cli.echo import echo
-from whatif.cli.options import parse_sets, scenario_options
+from whatif.cli.options import scenario_options
 from whatif.cli.output import Output, output_options
 from whatif.cli.progress import progress_line
 from whatif.cli.values import FilePath, Whole
@@ -23,25 +24,19 @@ from whatif.cli.values import FilePath, Whole
 @click.option("--save", type=FilePath(path_type=Path, dir_okay=False), metavar="SCENARIO.toml",
               help="Write SCENARIO with the best layout to a scenario file; comments are kept.")  # fmt: skip
 @output_options(picture=False)
-def command(
-    scenario: str, platform: str | None, platform_dirs: tuple[Path, ...], overrides: tuple[str, ...], whole_grid: bool,
-    result: str, count: int, save: Path | None, output: Output,
-) -> None:  # fmt: skip
+def command(save: Path | None, output: Output, **options: Any) -> None:
     """Rank all decompositions of SCENARIO's grid: all factors of its ranks along the dimensions, in every order, and
     the bisection, with every mapping to nodes and numbering of ranks.
 
     Weak scaling keeps the cells of a rank, so that the whole grid changes its shape but not its number of cells; with
     --whole-grid all decompositions are of the file's grid.
     """
-    from whatif.api import decisions as library
+    from whatif.api.decisions import tune_grid
 
     if save is not None:
         require_writable(save)
     with progress_line() as line:
-        found = library.tune_grid(
-            scenario, whole_grid=whole_grid, result=result, count=count, platform=platform,
-            platform_dirs=platform_dirs, overrides=parse_sets(overrides), progress=line,
-        )  # fmt: skip
+        found = tune_grid(progress=line, **options)
     output.write(found)
     if save is not None:
         found.write(save)

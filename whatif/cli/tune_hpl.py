@@ -12,7 +12,7 @@ import click
 from whatif.atomic import require_writable
 from whatif.cli.echo import echo
 from whatif.cli.hpl import machine_options
-from whatif.cli.options import on_option, parse_sets, workers_option
+from whatif.cli.options import on_option, workers_option
 from whatif.cli.output import Output, output_options
 from whatif.cli.progress import runs_percentage
 from whatif.cli.values import FilePath, Whole
@@ -39,7 +39,7 @@ from whatif.cli.values import FilePath, Whole
 @on_option
 @workers_option
 @output_options(picture=False)
-def command(overrides: tuple[str, ...], write_input: Path | None, output: Output, **options: Any) -> None:
+def command(write_input: Path | None, output: Output, **options: Any) -> None:
     """Search N, NB, P x Q, broadcast, swap and look-ahead of HPL for the highest rate that the memory allows.
 
     Candidates are simulated on small matrices first, the better ones on larger ones, the best at full size; then single
@@ -59,7 +59,7 @@ def command(overrides: tuple[str, ...], write_input: Path | None, output: Output
     if write_input is not None:
         require_writable(write_input)
     try:
-        tuning = tune_hpl(overrides=parse_sets(overrides), observer=Narrator(), **options)
+        tuning = tune_hpl(observer=Narrator(), **options)
     except TuningInterrupted as interruption:
         if interruption.tuning is not None:
             output.print_table(interruption.tuning.table())

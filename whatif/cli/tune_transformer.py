@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from whatif.cli.options import overrides_of, scenario_options
+from whatif.cli.options import scenario_options
 from whatif.cli.output import Output, output_options
 from whatif.cli.values import Whole
 
@@ -25,7 +25,7 @@ from whatif.cli.values import Whole
     "--worth", is_flag=True, help="Report the gain from more memory, bandwidth, links, ports and GPUs per domain."
 )
 @output_options(picture=False)
-def command(scenario: str, overrides: tuple[str, ...], output: Output, **options: Any) -> None:
+def command(scenario: str, output: Output, **options: Any) -> None:
     """Search the plan of SCENARIO, of training or serving, for the fastest one that fits the memory.
 
     Prints the fastest plans and the Pareto front: of time and memory in training, of throughput and time of a request
@@ -33,4 +33,4 @@ def command(scenario: str, overrides: tuple[str, ...], output: Output, **options
     """
     from whatif.api.searches import tune_transformer
 
-    output.write(tune_transformer(scenario, overrides=overrides_of(overrides), **options))
+    output.write(tune_transformer(scenario, **options))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whatif.cli.echo import echo
-from whatif.cli.options import overrides_of, question_options, show_notes
+from whatif.cli.options import question_options, show_notes
 from whatif.cli.output import Output, output_options
 from whatif.cli.progress import runs_percentage
 from whatif.cli.values import FilePath, OneOf
@@ -57,11 +57,11 @@ def command(scenario: str | None, topics: tuple[str, ...], output: Output, **opt
     _validate(scenario, output, **options)
 
 
-def _validate(scenario: str, output: Output, *, overrides: tuple[str, ...], by: Any, **options: Any) -> None:
+def _validate(scenario: str, output: Output, *, by: Any, **options: Any) -> None:
     from whatif.api.scenarios import validate
 
     try:
-        found = validate(scenario, overrides=overrides_of(overrides), by=by or "run", **options)
+        found = validate(scenario, by=by or "run", **options)
     except InvalidFileError:
         near = did_you_mean(scenario, (*VALIDATION_TOPICS, *TOPIC_GROUPS))
         if near and not exists(scenario):

@@ -348,7 +348,7 @@ def test_changed_values_are_not_lost_on_quitting(tmp_path):
 def test_changed_values_are_saved_by_key(tmp_path, monkeypatch, deleted):
     path = study_file(tmp_path)
     path.write_text(path.read_text().replace('"50 kUSD"', '"50 kUSD" # to be confirmed'))
-    scenario, opening = opened_source(str(path), overrides=(CHEAPER,))
+    scenario, opening = opened_source(str(path), overrides={"bids.six.node_price": "40 kUSD"})
 
     async def here(function, *arguments):
         return function(*arguments)
@@ -375,7 +375,7 @@ def test_changed_values_are_saved_by_key(tmp_path, monkeypatch, deleted):
 
 def test_the_explorer_has_a_scenario_of_the_study_behind_its_page(tmp_path):
     path = study_file(tmp_path, more="[mix.a.on.present]\napplication.rank_count = 8")
-    scenario, opening = opened_source(str(path), overrides=("mix.a.weight=2", "limits.capital=x0.9"))
+    scenario, opening = opened_source(str(path), overrides={"mix.a.weight": "2", "limits.capital": "x0.9"})
     assert opening[1] == "show study.values = mix.a.weight = 2; limits.capital = x0.9"
     assert scenario.document.name == "study_a.toml"
     assert not Path("study_a.toml").exists()
