@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.axes import first_number
-from whatif.core.call import call
-from whatif.core.refusals import refusal
-from whatif.core.term import Program, Term
+from whatif.core.term import PhaseTerm, Program, Term, as_array, signature
 from whatif.models.quantities import FloatArray
-from whatif.units import format_compared
+from whatif.units import Quantity, format_compared
 
 Values = dict[str, FloatArray]
+Points = NDArray[np.bool_]
 Texts = NDArray[np.object_]
 Called = tuple[FloatArray, Texts | None]
 """Value of a term, and the reasons for points without a value, if it reports any."""
@@ -145,7 +144,7 @@ def value_of_term(program: Program, term: Term, values: Values) -> Called:
     reported: list[Texts] = []
     token = REFUSED.set(reported)
     try:
-        return call(program, term, values), reported[0] if reported else None
+        return _call(program, term, values), reported[0] if reported else None
     finally:
         REFUSED.reset(token)
 
@@ -154,6 +153,28 @@ VALUE_OF_TERM: Final[ContextVar[Callable[[Program, Term, Values], Called]]] = Co
     "VALUE_OF_TERM", default=value_of_term
 )
 """Function that evaluates a term; another one may know values from an earlier run."""
+
+
+def _call(program: Program, term: Term, values: Values) -> FloatArray:
+    """Value of a term."""
+    arrays = {key: values[item] if isinstance(item, str) else as_array(item.value) for key, item in term.inputs.items()}
+    declared = signature(term.function)
+    if term.core and declared.elementwise:
+        arrays = {key: _aligned(array, _core(program, term.inputs[key]), term.core) for key, array in arrays.items()}
+    if declared.variadic:
+        result = term.function(*arrays.values(), **term.options)
+    else:
+        result = term.function(**arrays, **term.options)
+    return as_array(result)
+
+
+def _core(program: Program, reference: str | Quantity) -> tuple[str, ...]:
+    return program.terms[reference].core if isinstance(reference, str) and reference in program.terms else ()
+
+
+def _aligned(array: FloatArray, core: Collection[str], wanted: Collection[str]) -> FloatArray:
+    """Array on the grid with the size-1 core axes that broadcasting with the other arrays needs."""
+    return array if core or array.ndim == 0 else array.reshape(array.shape + (1,) * len(wanted))
 
 
 def _possible(program: Program, values: Values, refusals: Mapping[str, Texts]) -> FloatArray | None:
@@ -175,7 +196,7 @@ def _without_infinities(evaluation: Evaluation) -> Evaluation:
         if np.isfinite(values[phase.term]).all():
             continue
         known = evaluation.reason()
-        texts = refusal(program, phase, values, np.asarray("" if known is None else known) == "")
+        texts = _refusal(program, phase, values, np.asarray("" if known is None else known) == "")
         if texts is not None:
             possible = np.where(texts == "", 1.0 if evaluation.possible is None else evaluation.possible, 0.0)
             refusals = {**evaluation.refusals, f"{phase.term} without a finite time": texts}
@@ -199,3 +220,52 @@ def _without_overflows(evaluation: Evaluation) -> Evaluation:
             refusals = {**evaluation.refusals, f"{term} beyond the largest number": texts}
             evaluation = replace(evaluation, possible=possible, refusals=refusals)
     return evaluation
+
+
+def _refusal(program: Program, phase: PhaseTerm, values: Values, unexplained: Points) -> Texts | None:
+    """Reason at each point without a finite time of a phase and without another reason, empty elsewhere; None without
+    such points."""
+    points = ~_finite(program, phase.term, values[phase.term]) & unexplained
+    if not points.any():
+        return None
+    keys = np.full(points.shape, "", dtype=object)
+    for path, where in _causes(program, phase.term, values, points).items():
+        keys = np.where(where, np.where(keys == "", path, keys + f", {path}"), keys)
+    return np.where(points, f"the time of `{phase.phase}` is not finite because of " + keys, "")
+
+
+def _causes(program: Program, term: str, values: Values, points: Points) -> dict[str, Points]:
+    """Parameters that, changed alone, make a term finite and not zero, each with its points; all where none does."""
+    inputs = [item for item in program.terms[term].references() if item in values]
+    lost = {item: points & ~_finite(program, item, values[item]) for item in inputs if item in program.terms}
+    here = points & ~_any(lost, points)
+    cured = {item: here & _is_cured(program, term, values, item) for item in inputs} if here.any() else {}
+    nothing = here & ~_any(cured, points)
+    found: dict[str, Points] = {}
+    for item in inputs:
+        where = lost.get(item, np.False_) | cured.get(item, np.False_) | nothing
+        if where.any():
+            below = _causes(program, item, values, where) if item in program.terms else {item: where}
+            found |= {path: mask | found.get(path, np.False_) for path, mask in below.items()}
+    return found
+
+
+def _any(masks: dict[str, Points], points: Points) -> Points:
+    """Points in any of some masks."""
+    found = np.zeros_like(points)
+    for mask in masks.values():
+        found = found | mask
+    return found
+
+
+def _is_cured(program: Program, term: str, values: Values, item: str) -> Points:
+    """Points at which a term has a finite value other than zero if one of its inputs is 1."""
+    changed: FloatArray = _call(program, program.terms[term], {**values, item: np.ones_like(values[item])})
+    return _finite(program, term, np.where(changed == 0, np.nan, changed))
+
+
+def _finite(program: Program, name: str, array: FloatArray) -> Points:
+    """Points at which a term is finite, along all of its core axes."""
+    core = program.terms[name].core
+    finite = np.isfinite(array)
+    return np.asarray(finite.all(axis=tuple(range(-len(core), 0))) if core else finite)
