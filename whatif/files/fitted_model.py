@@ -7,12 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from whatif.atomic import write_text
 from whatif.errors import UsageError
-from whatif.files.part_file import refuse_part, refuse_scenario, write_part, write_scenario
 from whatif.files.run_machine import machine_path, machine_text
 from whatif.files.trace_scenario import ranks_per_node
+from whatif.paths import is_file
 from whatif.plotting.presentable import Presentable
 from whatif.schema.load import load_platform
+from whatif.schema.shipped import is_name
+from whatif.schema.toml import read_document
 from whatif.table import Table
 
 
@@ -84,20 +87,37 @@ def write_model(
 
     `variable` is a parameter of the scenario to predict at, or empty.
     """
-    refuse_part(path, kind)
+    _refuse_part(path, kind)
     if target is None:
-        write_part(path, part, kind)
+        write_text(path, part)
         return (f"written: {path}",)
     # A new part with an old scenario would answer the old scenario.
     texts = {target.path: scenario_text(path.stem, target)}
     if target.machine:
         texts[machine_path(target.path)] = target.machine
     for file, text in texts.items():
-        refuse_scenario(file, text, path)
-    write_part(path, part, kind)
-    for file, text in texts.items():
-        write_scenario(file, text, path)
+        _refuse_scenario(file, text, path)
+    for file, text in {path: part, **texts}.items():
+        write_text(file, text)
     value = f" --set {variable}=VALUE" if variable else ""
     command = f"`whatif run {target.path} --point{value} --samples 1024` predicts with a band"
     machine = f"; energy and cost: state them in {machine_path(target.path).name}, or --platform NAME"
     return f"written: {path}", f"written: {target.path}; {command}{machine if target.machine else ''}"
+
+
+def _refuse_part(path: Path, kind: str) -> None:
+    """Raise `UsageError` for a name that no phase could extend, and for a file with other content."""
+    if path.suffix != ".toml" or not is_name(path.stem):
+        raise UsageError(f"{path}: phases extend it by its name: call the file NAME.toml")
+    if is_file(path) and read_document(path).data.get("kind") != kind:
+        raise UsageError(f"{path}: already exists and holds something else; not overwritten")
+
+
+def _refuse_scenario(path: Path, text: str, part: Path) -> None:
+    """Raise `UsageError` for a scenario in another folder, and for a file with other content."""
+    if path.resolve() == part.resolve():
+        raise UsageError(f"{path}: the part and the scenario need two files")
+    if path.resolve().parent != part.resolve().parent:
+        raise UsageError(f"{path}: the scenario needs {part.name} in its folder: write both into one folder")
+    if is_file(path) and path.read_bytes() != text.encode():
+        raise UsageError(f"{path}: already exists; not overwritten")
