@@ -1,7 +1,7 @@
 """Collective operations as rounds of point-to-point messages, over any point-to-point model.
 
-An algorithm is two functions of the message size and the number of processes: `<algorithm>_sizes`, the bytes
-of the largest message of each kind of round, and `<algorithm>_counts`, how often that kind of round occurs.
+An algorithm is two functions of the message size and the number of processes: `.._sizes`, the bytes of the largest
+message of each kind of round, and `.._counts`, how often that kind of round occurs; `ALGORITHMS` has them by name.
 The trailing axis "round" lists the kinds, as many as the largest process count needs; kinds that a smaller
 one does not need have count 0. Pass the sizes to a point-to-point model (with the other arguments expanded by
 a trailing axis of length 1) and the times to `rounds_time`. All processes enter at once, a round ends for all
@@ -75,7 +75,7 @@ def _one_round(sizes_or_counts: FloatArray) -> FloatArray:
 
 @model("n_r = n", _THAKUR)
 def binomial_tree_sizes(message_size: Bytes, process_count: Count) -> RoundSizes:
-    """Bytes per round of a broadcast or reduce along a binomial tree: the whole message."""
+    """Bytes per round of a broadcast or reduce along a binomial tree, and of recursive doubling: the whole message."""
     return _one_round(message_size + np.zeros_like(process_count))
 
 
@@ -83,12 +83,6 @@ def binomial_tree_sizes(message_size: Bytes, process_count: Count) -> RoundSizes
 def binomial_tree_counts(process_count: Count) -> RoundCounts:
     """Rounds of a broadcast or reduce along a binomial tree; each doubles the processes that hold the message."""
     return _one_round(_ceil_log2(process_count))
-
-
-@model("n_r = n", _THAKUR)
-def recursive_doubling_sizes(message_size: Bytes, process_count: Count) -> RoundSizes:
-    """Bytes per round of an allreduce by recursive doubling: the whole message."""
-    return _one_round(message_size + np.zeros_like(process_count))
 
 
 @model("c = ⌊lg P⌋ + 2 [P ≠ 2^i]", _THAKUR)
@@ -151,13 +145,17 @@ def dissemination_counts(process_count: Count) -> RoundCounts:
 
 @model("n_r = n / P", _THAKUR)
 def ring_allgather_sizes(message_size: Bytes, process_count: Count) -> RoundSizes:
-    """Bytes per round of an allgather around a ring: n/P of the n = `message_size` bytes gathered in total."""
+    """Bytes per round of an allgather around a ring: n/P of the n = `message_size` bytes gathered in total.
+
+    Also those of a pairwise all-to-all, where n is what one process sends to all, itself included.
+    """
     return _one_round(message_size / process_count)
 
 
 @model("c = P − 1", _THAKUR)
 def ring_allgather_counts(process_count: Count) -> RoundCounts:
-    """Rounds of an allgather around a ring."""
+    """Rounds of an allgather around a ring, and of a pairwise all-to-all: in round r each process sends to the one r
+    further on."""
     return _one_round(process_count - 1)
 
 
@@ -175,21 +173,9 @@ def bruck_allgather_sizes(message_size: Bytes, process_count: Count) -> RoundSiz
 
 @model("c_r = [r ≤ ⌈lg P⌉]", _THAKUR)
 def bruck_allgather_counts(process_count: Count) -> RoundCounts:
-    """Rounds of an allgather by Bruck's algorithm: one per size."""
+    """Rounds of an allgather and of an all-to-all by Bruck's algorithm: one per size."""
     last_round = _ceil_log2(process_count)
     return np.where(_rounds(last_round) <= _one_round(last_round), 1.0, 0.0)
-
-
-@model("n_r = n / P", _THAKUR)
-def pairwise_sizes(message_size: Bytes, process_count: Count) -> RoundSizes:
-    """Bytes per round of a pairwise all-to-all; `message_size` is what one process sends to all, itself included."""
-    return _one_round(message_size / process_count)
-
-
-@model("c = P − 1", _THAKUR)
-def pairwise_counts(process_count: Count) -> RoundCounts:
-    """Rounds of a pairwise all-to-all: in round r each process sends to the one r further on."""
-    return _one_round(process_count - 1)
 
 
 @model("n_r = Σ_(i<P) [bit r − 1 of i] n / P", _THAKUR)
@@ -200,12 +186,6 @@ def bruck_alltoall_sizes(message_size: Bytes, process_count: Count) -> RoundSize
     whole, rest = np.divmod(count, 2 * step)
     blocks: FloatArray = whole * step + np.maximum(rest - step, 0.0)
     return blocks * _one_round(message_size / process_count)
-
-
-@model("c_r = [r ≤ ⌈lg P⌉]", _THAKUR)
-def bruck_alltoall_counts(process_count: Count) -> RoundCounts:
-    """Rounds of an all-to-all by Bruck's algorithm: one per size."""
-    return bruck_allgather_counts(process_count)
 
 
 @model("n_r = n / (2 P)", _RING)
@@ -275,19 +255,19 @@ def largest_size(message_size: Bytes, imbalance: Count) -> Bytes:
 SizesAndCounts = tuple[Callable[[Bytes, Count], RoundSizes], Callable[[Count], RoundCounts]]
 _TREE: SizesAndCounts = bruck_allgather_sizes, bruck_allgather_counts
 """Gather and scatter along a binomial tree: the messages of the root are those of Bruck's allgather."""
-_BLOCKS: SizesAndCounts = pairwise_sizes, linear_counts
+_BLOCKS: SizesAndCounts = ring_allgather_sizes, linear_counts
 _WHOLE: SizesAndCounts = binomial_tree_sizes, linear_counts
 ALGORITHMS: Mapping[str, SizesAndCounts] = {
     "binomial_tree": (binomial_tree_sizes, binomial_tree_counts),
-    "recursive_doubling": (recursive_doubling_sizes, recursive_doubling_counts),
+    "recursive_doubling": (binomial_tree_sizes, recursive_doubling_counts),
     "ring": (ring_sizes, ring_counts),
     "bidirectional_ring": (bidirectional_ring_sizes, bidirectional_ring_counts),
     "rabenseifner": (rabenseifner_sizes, rabenseifner_counts),
     "dissemination": (dissemination_sizes, dissemination_counts),
     "ring_allgather": (ring_allgather_sizes, ring_allgather_counts),
     "bruck_allgather": (bruck_allgather_sizes, bruck_allgather_counts),
-    "pairwise": (pairwise_sizes, pairwise_counts),
-    "bruck_alltoall": (bruck_alltoall_sizes, bruck_alltoall_counts),
+    "pairwise": (ring_allgather_sizes, ring_allgather_counts),
+    "bruck_alltoall": (bruck_alltoall_sizes, bruck_allgather_counts),
     "recursive_halving": (recursive_halving_sizes, recursive_halving_counts),
     "ring_reduce_scatter": _BLOCKS,
     "pairwise_reduce_scatter": _BLOCKS,
