@@ -23,7 +23,6 @@ from whatif.models.patterns import (
     Order,
     Pattern,
     message_counts,
-    message_kinds,
 )
 from whatif.models.quantities import Core, Count, FloatArray, model
 
@@ -49,7 +48,7 @@ class Choices(TypedDict, total=False):
 def each_distinct(
     points: list[ArrayLike],
     result_of: Callable[[FloatArray], FloatArray | None],
-    least_shape: tuple[int, ...] = (),
+    least_shape: tuple[int, ...],
 ) -> FloatArray:
     """Results [..., *shape] at every point; `points` are columns to broadcast, each distinct row is evaluated once.
 
@@ -68,26 +67,19 @@ def each_distinct(
     return result[np.array(place, dtype=np.intp).reshape(columns.shape[:-1])]
 
 
-def _evaluate(
+def _counted(
     points: list[ArrayLike],
     pattern_of: Callable[[tuple[int, ...]], Pattern],
     part: Callable[[MessageCounts], ArrayLike],
-    least_shape: tuple[int, ...] = (),
+    smallest: Pattern,
 ) -> FloatArray:
-    """One part of the counts at every point."""
+    """One part of the counts at every point, NaN where no such pattern exists; at least as wide as in the smallest."""
 
     def part_at(row: FloatArray) -> FloatArray | None:
-        """The part at one point; None if no such pattern exists."""
-        counts = _counts_at(row, pattern_of)
-        return None if counts is None else np.asarray(part(counts))
+        pattern = pattern_at(row, pattern_of)
+        return None if pattern is None else np.asarray(part(message_counts(pattern)))
 
-    return each_distinct(points, part_at, least_shape)
-
-
-def _counts_at(row: FloatArray, pattern_of: Callable[[tuple[int, ...]], Pattern]) -> MessageCounts | None:
-    """Counts at one point; None if no such pattern exists."""
-    pattern = pattern_at(row, pattern_of)
-    return None if pattern is None else message_counts(pattern)
+    return each_distinct(points, part_at, np.shape(part(message_counts(smallest))))
 
 
 def pattern_at(row: FloatArray, pattern_of: Callable[[tuple[int, ...]], Pattern]) -> Pattern | None:
@@ -102,15 +94,12 @@ def pattern_at(row: FloatArray, pattern_of: Callable[[tuple[int, ...]], Pattern]
 
 
 def _on_grid(
-    dims: FloatArray,
-    places: tuple[FloatArray, ...],
-    choices: Choices,
-    part: Callable[[MessageCounts], ArrayLike],
-    least_shape: tuple[int, ...] = (),
+    dims: FloatArray, places: tuple[FloatArray, ...], choices: Choices, part: Callable[[MessageCounts], ArrayLike]
 ) -> FloatArray:
-    """`_evaluate` for grids; `places` are what follows the extents in `grid_at`."""
+    """`_counted` for grids; `places` are what follows the extents in `grid_at`."""
     points = [*np.moveaxis(np.asarray(dims, dtype=np.float64), -1, 0), *places]
-    return _evaluate(points, lambda row: grid_at(row, choices), part, least_shape)
+    smallest = GridPattern((1,) * np.shape(dims)[-1], 1, 1, neighbours=choices.get("neighbours", "faces"))
+    return _counted(points, lambda row: grid_at(row, choices), part, smallest)
 
 
 def grid_at(row: tuple[int, ...], choices: Named[str, Any]) -> GridPattern:
@@ -123,10 +112,6 @@ def grid_at(row: tuple[int, ...], choices: Named[str, Any]) -> GridPattern:
 def boxes_at(row: tuple[int, ...]) -> BoxPattern:
     """Boxes of a row: their number, ranks per node and per socket, nodes per link domain, and the cells."""
     return BoxPattern(row[0], row[4:], row[1], row[2], nodes_per_domain=row[3])
-
-
-def _kind_count(dims: FloatArray, choices: Choices) -> int:
-    return len(message_kinds(np.shape(dims)[-1], choices.get("neighbours", "faces")))
 
 
 @model("messages per rank, by distance and kind", PAPER)
@@ -147,13 +132,11 @@ def rank_message_counts(
     NaN where no such grid exists: numbers that are not whole or below 1, more than `MOST_RANKS` ranks, an
     explicit mapping of another length.
     """
-    least = (1, 3, _kind_count(dims, choices))
     return _on_grid(
         dims,
         (ranks_per_node, ranks_per_socket, nodes_per_domain, group_stride, group_count),
         choices,
         lambda counts: counts.rank_counts,
-        least,
     )
 
 
@@ -171,13 +154,11 @@ def node_message_counts(
 
     Arguments as in `rank_message_counts`.
     """
-    least = (1, _kind_count(dims, choices))
     return _on_grid(
         dims,
         (ranks_per_node, ranks_per_socket, nodes_per_domain, group_stride, group_count),
         choices,
         lambda counts: counts.node_counts,
-        least,
     )
 
 
@@ -222,10 +203,9 @@ def total_count(
 def _on_boxes(
     points: tuple[FloatArray, ...], cells: FloatArray, part: Callable[[MessageCounts], ArrayLike]
 ) -> FloatArray:
-    """`_evaluate` for bisections with block mapping; `points` and `cells` are those of `boxes_at`."""
+    """`_counted` for bisections with block mapping; `points` and `cells` are those of `boxes_at`."""
     columns = [*points, *np.moveaxis(np.asarray(cells, dtype=np.float64), -1, 0)]
-    least = np.shape(part(message_counts(BoxPattern(1, (1,) * np.shape(cells)[-1], 1, 1))))
-    return _evaluate(columns, boxes_at, part, least)
+    return _counted(columns, boxes_at, part, BoxPattern(1, (1,) * np.shape(cells)[-1], 1, 1))
 
 
 @model("messages per rank, by distance and kind", PAPER)
