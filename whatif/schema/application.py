@@ -23,8 +23,7 @@ from whatif.schema.fields import (
     StrictTable,
     Unit,
 )
-from whatif.schema.gemm_phase import GemmPhase
-from whatif.schema.kernel_phase import KernelPhase, MeasuredKernelPhase
+from whatif.schema.kernel_phase import GemmPhase, KernelPhase, MeasuredKernelPhase
 from whatif.vocabulary import (
     Buffers,
     Category,

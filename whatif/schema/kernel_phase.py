@@ -1,4 +1,4 @@
-"""Kernel phases: metrics of a profile on the roofline, or a measured time."""
+"""Kernel phases: metrics of a profile on the roofline, a measured time, or the sizes of a product of matrices."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from whatif.schema.fields import (
     Seconds,
     StrictTable,
 )
+from whatif.vocabulary import Precision
 
 
 class KernelPhase(StrictTable):
@@ -96,3 +97,27 @@ class MeasuredKernelPhase(StrictTable):
     """Sustained memory bandwidth of the profiled device, for `bound = "dram_bandwidth"`."""
     profiled_rate: OperationsPerSecond | None = None
     """Peak rate of the profiled device, for `bound = "peak_single_rate"` or `"peak_double_rate"`."""
+
+
+class GemmPhase(StrictTable):
+    """Products of matrices C = A B on a GPU, by its peak of the precision."""
+
+    kind: Literal["gemm"]
+    """A product of matrices."""
+    m: Count
+    """Rows of A and C."""
+    n: Count
+    """Columns of B and C."""
+    k: Count
+    """Columns of A and rows of B."""
+    batch_count: Count = 1.0
+    """Products of one launch."""
+    precision: Precision
+    """Precision of A and B; C has it too, but at least 2 B an element (4 B for int8)."""
+    efficiency: PositiveFraction | None = None
+    """Measured share of the peak that this product reaches; by default from the device's `matrix_efficiency`, its tiles
+    and its multiprocessors."""
+    launch_count: CountOrZero = 1.0
+    """Launches in one iteration."""
+    launch_time: Seconds = 5e-6
+    """Time of each launch in addition to computing: 5 us, the middle of the 3 to 10 us of measured launches."""

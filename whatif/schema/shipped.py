@@ -76,16 +76,16 @@ def find(name: str, kind: str, folders: Iterable[Path], asking: str = "") -> Pat
     found = {str(path.resolve()): path for path in candidates if is_file(path)}
     # A file may extend another file of the same name; it refers to itself only if there is no other.
     others = [path for resolved, path in found.items() if resolved != asking] or list(found.values())
-    own = (path for path in others if len(others) == 1 or not _is_of_another(path, kind))
+    own = (path for path in others if len(others) == 1 or _folder_of(path) in (kind, None))
     return next(own, next(iter(others), None))
 
 
-def _is_of_another(path: Path, kind: str) -> bool:
-    """Whether a file is of another kind than the folder's; what cannot be read or told is not."""
+def _folder_of(path: Path) -> str | None:
+    """Folder in which files of the kind of a file are shipped; None for what cannot be read or told."""
     try:
-        return PLURALS.get(kind_of(read_document(path).data) or "", kind) != kind
+        return PLURALS.get(kind_of(read_document(path).data) or "")
     except WhatifError:
-        return False
+        return None
 
 
 def _searched(folders: Iterable[Path], kind: str) -> list[Path]:
@@ -111,14 +111,8 @@ def names_in(folders: Sequence[Path], kind: str) -> list[str]:
     """Names of the files of a kind that `find` accepts, for suggestions."""
     searched = (folder for folder in _searched(folders, kind) if folder.is_dir())
     paths = (path for folder in searched for path in islice(folder.glob("*.toml"), MOST_FILES))
-    return sorted({*(path.stem for path in paths if is_name(path.stem) and _is_of(path, kind)), *shipped_names(kind)})
-
-
-def _is_of(path: Path, kind: str) -> bool:
-    try:
-        return PLURALS.get(kind_of(read_document(path).data) or "") == kind
-    except WhatifError:
-        return False
+    named = (path for path in paths if is_name(path.stem))
+    return sorted({*(path.stem for path in named if _folder_of(path) == kind), *shipped_names(kind)})
 
 
 def kind_of(data: Mapping[str, Any]) -> Kind | None:

@@ -11,8 +11,7 @@ from whatif.core.term import PhaseTerm, Reference
 from whatif.models.gpu_sharing import of_all_ranks, switching_time
 from whatif.schema.application import HaloPhase, TransferPhase
 from whatif.schema.collective_phase import CollectivePhase
-from whatif.schema.gemm_phase import GemmPhase
-from whatif.schema.kernel_phase import KernelPhase, MeasuredKernelPhase
+from whatif.schema.kernel_phase import GemmPhase, KernelPhase, MeasuredKernelPhase
 
 SWITCHES: Final = "gpu_switches"
 """Phase of the time in which GPUs switch between ranks."""

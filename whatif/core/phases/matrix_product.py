@@ -10,7 +10,7 @@ from whatif.core.phases.gpu_sharing import launch_time_of_ranks
 from whatif.core.term import PhaseTerm, Reference, parameters_in
 from whatif.models.gemm import gemm_efficiency, gemm_operations, gemm_size, gemm_time, tile_efficiency
 from whatif.models.gpu_sharing import of_all_ranks
-from whatif.schema.gemm_phase import GemmPhase
+from whatif.schema.kernel_phase import GemmPhase
 from whatif.units import BYTE, Quantity
 from whatif.vocabulary import PRECISIONS, Precision
 
