@@ -20,7 +20,7 @@ from whatif.core.fit_range import extrapolations
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling, result_samples
 from whatif.errors import UsageError
-from whatif.files.grid_file import model_part
+from whatif.files.fitted_grid import model_part
 from whatif.fitting.grid import fit_grid, held_out_times
 from whatif.fitting.grid_advice import constants, next_run, predict, unidentified, weakly_identified
 from whatif.fitting.grid_plan import halo_cells_at, next_candidates, planned

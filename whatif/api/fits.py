@@ -16,7 +16,7 @@ from whatif.files.fitted_collectives import FittedCollectives, fit_points, fitte
 from whatif.files.fitted_kernels import CalibrationFit, CalibrationModels, ProcessorChoice, fit_calibrations
 from whatif.files.fitted_platform import FittedPlatform
 from whatif.files.library_sheet import library_sheet
-from whatif.files.platform_file import change_of, network_change, source_text, target_platform
+from whatif.files.platform_file import change_of, network_change, present, source_text
 from whatif.fitting import gpu_rates, host_bandwidths, message_parameters
 from whatif.fitting.collective_tables import collective_points
 from whatif.fitting.fit_tables import gpu_points, host_points, limits_in_words, network_notes, point_table, warned
@@ -38,7 +38,7 @@ from whatif.importers.measurement_files import (
 from whatif.profiles import link_fit
 from whatif.profiles.copy_files import read_transfer_files
 from whatif.profiles.link_fit import TransferFit
-from whatif.schema.load import load_platform
+from whatif.schema.load import load_platform, load_platform_document
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.table_writers import column_lines
 from whatif.units import BYTE, format_quantity
@@ -289,7 +289,9 @@ def output_platform(output: str | Path | None, extends: str | None = None) -> Pl
 
     Raise `UsageError` for a file that `FittedPlatform.write` would refuse, so that it is reported before a fit.
     """
-    return target_platform(None if output is None else Path(output), extends)
+    if output is not None:
+        return load_platform_document(present(Path(output), extends))[0]
+    return load_platform(extends)[0] if extends is not None else None
 
 
 def _message_times(files: Files | ImportedTable, columns: ColumnNames | None, where: RowFilter) -> ImportedTable:

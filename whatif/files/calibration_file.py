@@ -10,7 +10,7 @@ from typing import Any, Final
 from whatif.atomic import write_text
 from whatif.core.scenario import Scenario
 from whatif.errors import UsageError
-from whatif.files.run_copies import copy_runs, holds_others
+from whatif.files.file_copies import copy_runs, holds_others
 from whatif.models.quantities import FloatArray
 from whatif.schema.accuracy import AccuracyCard
 from whatif.schema.load import load_document

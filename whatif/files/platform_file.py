@@ -15,9 +15,9 @@ from whatif.files.scenario_edits import put_text
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.message_parameters import NetworkFit
 from whatif.paths import is_file
-from whatif.schema.load import load_platform, load_platform_document
+from whatif.schema.load import load_platform_document
 from whatif.schema.parameters import covers, provenance
-from whatif.schema.platform_spec import Grade, PlatformSpec
+from whatif.schema.platform_spec import Grade
 from whatif.schema.shipped import shipped_folder
 from whatif.schema.toml import FORMAT_LINE, Document, KeyPath, parse_document, read_document, walk
 from whatif.schema.toml_sections import with_values
@@ -188,16 +188,6 @@ def _patterns(change: PlatformChange, data: Mapping[str, Any]) -> list[str]:
         depth = next((at for at in depths if not any(other[:at] == keys[:at] for other in others)), len(keys))
         patterns[".".join(keys[:depth])] = None
     return sorted(patterns)
-
-
-def target_platform(path: Path | None, extends: str | None) -> PlatformSpec | None:
-    """The platform that a file holds or that a new file would extend; None if neither is named.
-
-    Raise `UsageError` for a file that cannot be written, so that it is reported before a fit.
-    """
-    if path is not None:
-        return load_platform_document(present(path, extends))[0]
-    return load_platform(extends)[0] if extends is not None else None
 
 
 def source_text(files: Sequence[Path], tables: Sequence[Table]) -> str:

@@ -16,8 +16,7 @@ from whatif.atomic import write_text
 from whatif.axes import Axis
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, UsageError
-from whatif.files.file_copies import with_schema
-from whatif.files.run_copies import copy_named_runs
+from whatif.files.file_copies import copy_named_runs, with_schema
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
 from whatif.schema.phase_edits import EditedDocument, on_disk
