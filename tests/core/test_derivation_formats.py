@@ -15,6 +15,7 @@ from whatif.core.derivation import Explanation, TermExplanation
 from whatif.equations import latex_text
 
 SCENARIOS = sorted(path.stem for path in (ROOT / "scenarios").glob("*.toml"))
+TERM = r"training.\allowbreak{}micro\_\allowbreak{}batch\_\allowbreak{}count"
 ODD = "a_b 50 % {x} \\ ~ ^ $ # & <b> |µ≤α×"
 
 
@@ -57,6 +58,16 @@ def test_depth_limits_every_format():
         assert len(nodes(found.to_dict())) == names
         assert found.to_markdown().count("**") == 2 * names
         assert found.to_latex().count(r"\item ") == (0 if depth == 0 else 2)
+
+
+def test_a_term_first_met_at_the_lowest_level_shows_its_inputs_above_it():
+    found = whatif.explain("llama_training", depth=4)
+    count = len(nodes(found.to_dict()))
+    assert len(found.table()) == count
+    assert found.to_markdown().count("**") == 2 * count
+    assert sum(re.search(r"\(.*\)$", line) is not None and ": " in line for line in found.lines()) == count
+    _, item = found.to_latex().split(rf"\item[\texttt{{{TERM}}}]")
+    assert "begin{itemize}" in item.split(r"\item[")[0]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from whatif.axes import first_number
-from whatif.core.derivation_formats import latex_lines, markdown_lines, plain_tree
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.fit_range import extrapolations
 from whatif.core.result import CATEGORY_TIMES
 from whatif.core.sweep import may_be_stated
 from whatif.core.term import Program, Reference, Term
+from whatif.equations import latex, latex_text
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.models.quantities import FloatArray
 from whatif.plain_text import is_plain
@@ -24,7 +24,7 @@ from whatif.plotting.presentable import Presentable
 from whatif.schema.parameters import worst
 from whatif.table import Table
 from whatif.units import ONE, Dimension, Quantity, crossed, format_quantity
-from whatif.visible_text import visible_json
+from whatif.visible_text import visible, visible_json
 
 RESULT = "total_time"
 
@@ -89,14 +89,14 @@ class TermExplanation(Presentable):
             "depth": ONE, "argument": None, "name": None, "value": None, "share": ONE, "grade": None, "source": None,
             "equation": None,
         }  # fmt: skip
-        return Table.of_rows(columns, list(_rows(self.tree, 0, self.depth, set())))
+        return Table.of_rows(columns, list(_rows(self.tree, 0, self.depth, {})))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: the tree, `{"name": .., "value": .., "number": .., "unit": .., "inputs": [..]}`, and notes.
 
         The inputs of a term are stated where it occurs first; elsewhere it is `"repeated": true`.
         """
-        tree = plain_tree(self.tree, self.depth)
+        tree = _plain(self.tree, self.depth, {})
         return tree | {"notes": [*self.notes, *([f"infeasible: {self.reason}"] if self.reason else [])]}
 
     def to_json(self) -> str:
@@ -105,11 +105,11 @@ class TermExplanation(Presentable):
 
     def to_markdown(self) -> str:
         """The tree as nested lists with formulas between `$$`."""
-        return "\n".join(markdown_lines(self.tree, self.depth))
+        return "\n".join(_markdown(self.tree, self.depth, "", {}))
 
     def to_latex(self) -> str:
         r"""A list `description` for a document with the package amsmath: each term with equation, inputs, sources."""
-        return "\n".join(latex_lines(self.tree, self.depth))
+        return "\n".join(_latex(self.tree, self.depth))
 
     def raise_if_infeasible(self) -> None:
         """Raise `InfeasiblePointError` if the point is infeasible."""
@@ -118,15 +118,6 @@ class TermExplanation(Presentable):
 
     def __repr__(self) -> str:
         return "\n".join(lines(self.tree, 1))
-
-
-def _rows(node: Explanation, depth: int, most: int | None, seen: set[str]) -> Iterator[tuple[Any, ...]]:
-    share = np.nan if node.share is None else node.share
-    yield depth, node.parameter, node.name, node.value, share, node.grade, node.source, node.equation
-    if node.name not in seen and (most is None or depth < most):
-        seen.add(node.name)
-        for child in node.inputs:
-            yield from _rows(child, depth + 1, most, seen)
 
 
 def explanation(program: Program, name: str, depth: int | None = None) -> TermExplanation:
@@ -233,7 +224,7 @@ def shown(array: FloatArray, dimension: Dimension, most: int = 9) -> str:
 
 def lines(tree: Explanation, depth: int | None = None) -> Iterator[str]:
     """Lines of the tree, one a node, with the equation and note of a term below it; in plain text with its level."""
-    drawn = _lines(tree, "", "", depth, set())
+    drawn = _lines(tree, "", "", depth, {})
     yield from (_levelled(line) for line in drawn) if is_plain() else drawn
 
 
@@ -243,26 +234,141 @@ def _levelled(line: str) -> str:
     return f"level {len(branches) // 3}: {text}" if "─" in branches or not branches else text
 
 
-def _lines(node: Explanation, lead: str, indent: str, depth: int | None, shown_names: set[str]) -> Iterator[str]:
+def _lines(node: Explanation, lead: str, indent: str, depth: int | None, seen: dict[str, bool]) -> Iterator[str]:
     name = f"{node.alias} = {node.name}" if node.alias else node.name
     share = f"  {node.share:.1%} of the iteration" if node.share is not None else ""
     yield f"{lead}{name}: {node.value}{share}  ({node.origin})"
-    if node.name in shown_names and node.inputs:
+    if _is_repeated(node, depth, seen):
         yield f"{indent}  (shown above)"
         return
-    shown_names.add(node.name)
     if node.equation:
         yield f"{indent}  {node.equation}"
     if node.note:
         yield f"{indent}  note: {node.note}"
-    if depth == 0:
+    inputs = node.inputs if depth != 0 else ()
+    for index, child in enumerate(inputs):
+        last = index == len(inputs) - 1
+        branch, below = ("└─ ", "   ") if last else ("├─ ", "│  ")
+        yield from _lines(child, indent + branch, indent + below, _below(depth), seen)
+
+
+def _below(depth: int | None) -> int | None:
+    """Levels to show below a child; None for all of them."""
+    return None if depth is None else depth - 1
+
+
+def _is_repeated(node: Explanation, depth: int | None, seen: dict[str, bool]) -> bool:
+    """Whether a term is shown above, with its inputs or, as here at the lowest level, without them.
+
+    `seen` has the names of nodes, and whether their inputs are shown.
+    """
+    if node.inputs and (seen.get(node.name) or (depth == 0 and node.name in seen)):
+        return True
+    seen[node.name] = depth != 0
+    return False
+
+
+def _rows(node: Explanation, level: int, depth: int | None, seen: dict[str, bool]) -> Iterator[tuple[Any, ...]]:
+    share = np.nan if node.share is None else node.share
+    yield level, node.parameter, node.name, node.value, share, node.grade, node.source, node.equation
+    if depth != 0 and not _is_repeated(node, depth, seen):
+        for child in node.inputs:
+            yield from _rows(child, level + 1, _below(depth), seen)
+
+
+def _plain(node: Explanation, depth: int | None, seen: dict[str, bool]) -> dict[str, Any]:
+    """Node as plain data with its inputs, those of a term once; without keys for missing values."""
+    repeated = bool(node.inputs) and seen.get(node.name, False)
+    found = {
+        "name": node.name,
+        "argument": node.parameter,
+        "value": node.value,
+        "number": node.number,
+        "unit": node.unit,
+        "share": node.share,
+        "grade": node.grade,
+        "source": node.source,
+        "equation": node.equation,
+        "note": node.note,
+        "repeated": repeated or None,
+    }
+    inputs: list[dict[str, Any]] = []
+    if depth != 0 and not repeated:
+        seen[node.name] = True
+        inputs = [_plain(child, _below(depth), seen) for child in node.inputs]
+    stated: dict[str, Any] = {key: value for key, value in found.items() if value not in ("", None)}
+    return stated | {"inputs": inputs} if inputs else stated
+
+
+def _markdown(node: Explanation, depth: int | None, indent: str, seen: dict[str, bool]) -> Iterator[str]:
+    """Nested list, one item for each node, with the equation of a term as a formula; a term is derived once."""
+    named = f"`{node.alias}` = " if node.alias else ""
+    share = f", {node.share:.1%} of the iteration" if node.share is not None else ""
+    yield _marked_down(f"{indent}- {named}`{node.name}`: **{node.value}**{share} ({node.origin})")
+    if _is_repeated(node, depth, seen):
+        yield f"{indent}  (derived above)"
         return
-    for index, child in enumerate(node.inputs):
-        last = index == len(node.inputs) - 1
-        yield from _lines(
-            child,
-            indent + ("└─ " if last else "├─ "),
-            indent + ("   " if last else "│  "),
-            None if depth is None else depth - 1,
-            shown_names,
-        )
+    if node.verbatim:
+        yield f"{indent}  `{visible(node.equation, '')}`"
+    elif node.equation:
+        yield from ("", f"{indent}  $$", f"{indent}  {latex(node.equation)}", f"{indent}  $$", "")
+    if node.note:
+        yield _marked_down(f"{indent}  Note: {node.note}")
+    for child in node.inputs if depth != 0 else ():
+        yield from _markdown(child, _below(depth), f"{indent}  ", seen)
+
+
+def _marked_down(line: str) -> str:
+    """Line of Markdown whose text starts no tag and no formula."""
+    return visible(line, "").replace("<", "&lt;").replace("$", "\\$")
+
+
+def _latex(node: Explanation, depth: int | None) -> Iterator[str]:
+    r"""List `description` with an item for each term: its value, equation, inputs with values, and sources.
+
+    The list is flat, as LaTeX nests few levels. It needs the package amsmath and nothing else.
+    """
+    yield r"\begin{description}"
+    terms: dict[str, Explanation] = {}
+    _find_terms(node, depth, terms)
+    for term in terms.values():
+        yield from _item(term)
+    yield r"\end{description}"
+
+
+def _find_terms(node: Explanation, depth: int | None, found: dict[str, Explanation]) -> None:
+    """Nodes with an equation or inputs, by name, without inputs if only the lowest level has them; the top always."""
+    known = found.get(node.name)
+    if found and (not (node.inputs or node.equation) or (known is not None and (known.inputs or depth == 0))):
+        return
+    found[node.name] = replace(node, inputs=()) if depth == 0 else node
+    for child in node.inputs if depth != 0 else ():
+        _find_terms(child, _below(depth), found)
+
+
+def _item(node: Explanation) -> Iterator[str]:
+    share = rf", {node.share:.1%}".replace("%", r"\%") + " of the iteration" if node.share is not None else ""
+    yield rf"\item[{_code(node.name)}] {latex_text(node.value)}{share} ({latex_text(node.origin)})"
+    if node.verbatim:
+        yield _code(node.equation)
+    elif node.equation:
+        yield from (r"\begin{align*}", latex(node.equation), r"\end{align*}")
+    if node.note:
+        yield f"Note: {latex_text(node.note)}."
+    if node.inputs:
+        yield r"\begin{itemize}"
+        yield from map(_input, node.inputs)
+        yield r"\end{itemize}"
+
+
+def _input(node: Explanation) -> str:
+    named = f"{_code(node.alias)} = " if node.alias else ""
+    # The source of a term is at its own item.
+    origin = node.grade if node.inputs else node.origin
+    return rf"\item {named}{_code(node.name)}: {latex_text(node.value)} ({latex_text(origin)})"
+
+
+def _code(name: str) -> str:
+    r"""Name in a typewriter face that may be broken after its points and underscores."""
+    broken = latex_text(name).replace(".", r".\allowbreak{}").replace(r"\_", r"\_\allowbreak{}")
+    return rf"\texttt{{{broken}}}"
