@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -66,11 +66,11 @@ def command() -> None:
 @output_options(picture=False)
 @columns_option
 @where_option
-def network(files: tuple[Path, ...], output: Output, columns: str | None, where: tuple[str, ...]) -> None:
+def network(output: Output, **options: Any) -> None:
     """Print the measurements of messages in files and folders, or the parameters of a SimGrid platform."""
     from whatif.api.measurements import import_network
 
-    output.write(import_network(files, columns=columns, where=where))
+    output.write(import_network(**options))
 
 
 @command.command("gpu", short_help="Rates and bandwidths: mixbench, BabelStream, gpuroofperf.")
@@ -115,13 +115,11 @@ def kernels(files: tuple[Path, ...], gpu: str | None, output: Output) -> None:
 @columns_option
 @where_option
 @long_option
-def runs(
-    files: tuple[Path, ...], output: Output, columns: str | None, where: tuple[str, ...], long: str | None
-) -> None:
+def runs(output: Output, **options: Any) -> None:
     """Print the runs in files and folders, one per row, as `whatif fit` reads them; headings have units."""
     from whatif.api.measurements import import_runs
 
-    output.write(import_runs(files, columns=columns, where=where, long=long))
+    output.write(import_runs(**options))
 
 
 @command.command("logs", short_help="Runs of output: GROMACS, HPL, HPCG, LAMMPS, MLPerf, own.")
@@ -130,16 +128,14 @@ def runs(
 @output_options(picture=False)
 @columns_option
 @where_option
-def logs(
-    files: tuple[Path, ...], pattern: str | None, output: Output, columns: str | None, where: tuple[str, ...]
-) -> None:
+def logs(output: Output, **options: Any) -> None:
     """Print the runs in the output of an application, one per row, as `whatif fit` reads them with -o RUNS.csv.
 
     Patterns: cloverleaf, gromacs, hpcg, hpl, lammps, mlperf, opensbli, or a file (docs/runs.md).
     """
     from whatif.api.measurements import import_logs
 
-    output.write(import_logs(files, pattern=pattern, columns=columns, where=where))
+    output.write(import_logs(**options))
 
 
 @command.command("model", short_help="Transformers: config.json of model hubs.")
