@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -124,24 +125,17 @@ def _stream(
 def operation_rates(timer: Timer, machine: Machine) -> Iterator[Task]:
     """Rates of all cores by precision: of multiply-adds in the first cache, and of matrix products."""
     every = len(machine.cores)
+    adds = {"do": "multiply_add", "length": _VALUES, "sweeps": _SWEEPS}
+    products = {"do": "gemm", "shape": _SHAPE, "sweeps": 1}
     for name, kind in PRECISIONS.items():
-        yield _multiply_add(timer, f"multiply-add, {name}", every, kind)
-        yield _product(timer, f"matrix product, {name}", every, kind)
+        yield _operations(timer, f"multiply-add, {name}", every, CHAIN * _VALUES * _SWEEPS, precision=kind, **adds)
+        yield _operations(timer, f"matrix product, {name}", every, math.prod(_SHAPE), precision=kind, **products)
 
 
-def _multiply_add(timer: Timer, name: str, count: int, kind: str) -> Task:
-    def run() -> float:
-        times = timer.rounds(count, _ROUNDS, do="multiply_add", length=_VALUES, precision=kind, sweeps=_SWEEPS)
-        return float(np.median(2.0 * CHAIN * _VALUES * _SWEEPS * count / spans(times)))
-
-    return Task(name, run)
-
-
-def _product(timer: Timer, name: str, count: int, kind: str) -> Task:
-    m, n, k = _SHAPE
+def _operations(timer: Timer, name: str, count: int, pairs: int, **loop: Any) -> Task:
+    """Operations in a second of a loop on some cores, each of which does pairs of a multiplication and an addition."""
 
     def run() -> float:
-        times = timer.rounds(count, _ROUNDS, do="gemm", shape=_SHAPE, precision=kind, sweeps=1)
-        return float(np.median(2.0 * m * n * k * count / spans(times)))
+        return float(np.median(2.0 * pairs * count / spans(timer.rounds(count, _ROUNDS, **loop))))
 
     return Task(name, run)
