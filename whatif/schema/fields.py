@@ -35,6 +35,12 @@ _SHARE: Final = re.compile(rf"\s*({units.UNSIGNED})\s*%\s*")
 _SUGGESTED: Final = re.compile(r"unknown unit `([^`]*)`; did you mean (.*)\?")
 LINK_END_PATTERN: Final = r"^(cpu|gpu|switch)[0-9]+$"
 
+
+def invalid(message: str, **place: str) -> PydanticCustomError:
+    """Error for a validator to raise: at its value, at the `key` of its table, or at a `path` in the document."""
+    return PydanticCustomError("invalid", "{message}", {"message": message, **place})
+
+
 _EXAMPLES = {
     units.SECOND: "3.5 us",
     units.BYTE: "64 KiB",
@@ -235,7 +241,7 @@ class QuantityField:
         try:
             return self.parse(raw)
         except ValueError as error:
-            raise PydanticCustomError("quantity", "{reason}", {"reason": str(error)}) from None
+            raise invalid(str(error)) from None
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         if self.dimension == units.ONE:
@@ -325,7 +331,7 @@ def _known_unit(text: str) -> str:
     try:
         parse_unit(text)
     except UnitError as error:
-        raise PydanticCustomError("unit", "{reason}", {"reason": str(error)}) from None
+        raise invalid(str(error)) from None
     return text
 
 

@@ -6,9 +6,8 @@ from itertools import pairwise
 from typing import Annotated, Final, Self
 
 from pydantic import AfterValidator, Field, model_validator
-from pydantic_core import PydanticCustomError
 
-from whatif.schema.fields import Bytes, BytesPerSecond, Key, PositiveFactor, Seconds, StrictTable
+from whatif.schema.fields import Bytes, BytesPerSecond, Key, PositiveFactor, Seconds, StrictTable, invalid
 from whatif.units import BYTE, SECOND, Dimension, UnitError, parse_quantity
 from whatif.vocabulary import CollectiveOperation, Library
 
@@ -16,18 +15,14 @@ _Whole = Annotated[int, Field(ge=1, le=2**53)]
 MOST_SIZES: Final = 10_000
 
 
-def _error(message: str) -> PydanticCustomError:
-    return PydanticCustomError("collectives", "{message}", {"message": message})
-
-
 def _number(text: str, dimension: Dimension, example: str) -> float:
     """Number of a text in base units. Raise an error for another unit."""
     try:
         quantity = parse_quantity(text)
     except UnitError as error:
-        raise _error(str(error)) from None
+        raise invalid(str(error)) from None
     if quantity.dimension != dimension:
-        raise _error(f"`{text}` is not allowed; state it as `{example}`")
+        raise invalid(f"`{text}` is not allowed; state it as `{example}`")
     return quantity.value
 
 
@@ -112,10 +107,10 @@ class MeasuredTimes(StrictTable):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if len(self.sizes) != len(self.times):
-            raise _error(f"`sizes` has {len(self.sizes)} entries, `times` {len(self.times)}")
+            raise invalid(f"`sizes` has {len(self.sizes)} entries, `times` {len(self.times)}")
         sizes, times = self.numbers()
         if sizes[0] < 0 or any(low >= high for low, high in pairwise(sizes)) or min(times) <= 0:
-            raise _error("`sizes` must ascend, and `times` must be greater than 0")
+            raise invalid("`sizes` must ascend, and `times` must be greater than 0")
         return self
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
 
 from whatif.errors import did_you_mean
 from whatif.schema.blas_kernels import Kernels
@@ -29,6 +28,7 @@ from whatif.schema.fields import (
     StrictTable,
     Value,
     Watts,
+    invalid,
     quantity_field,
 )
 from whatif.schema.gpu import GPU
@@ -73,15 +73,15 @@ class FitRecord(StrictTable):
         count, errors, rows = len(self.parameters), self.standard_errors, self.correlation
         if len(errors) != count or [len(row) for row in rows] != [count] * count or len(self.values) not in (0, count):
             wanted = "`values`, `standard_errors` and the rows and columns of `correlation`"
-            raise _error(f"{wanted} must have as many entries as `parameters`")
+            raise invalid(f"{wanted} must have as many entries as `parameters`")
         if not all(isinstance(item, Quantity) and item.value >= 0 for item in errors):
-            raise _error("`standard_errors` must be non-negative quantities")
+            raise invalid("`standard_errors` must be non-negative quantities")
         if any(rows[at][at] != 1 for at in range(count)) or rows != [list(row) for row in zip(*rows, strict=True)]:
-            raise _error("`correlation` must be symmetric with ones on its diagonal")
+            raise invalid("`correlation` must be symmetric with ones on its diagonal")
         if not _positive(rows):
-            raise _error("`correlation` is not a correlation matrix: it has a negative eigenvalue")
+            raise invalid("`correlation` is not a correlation matrix: it has a negative eigenvalue")
         if any(low.value > high.value or low.dimension != high.dimension for low, high in self.ranges.values()):
-            raise _error("`ranges` must state the smallest and the largest value, in one unit")
+            raise invalid("`ranges` must state the smallest and the largest value, in one unit")
         return self
 
 
@@ -102,10 +102,6 @@ def _positive(rows: list[list[float]]) -> bool:
     import numpy as np
 
     return bool(np.linalg.eigvalsh(np.array(rows)).min() > -1e-3) if rows else True
-
-
-def _error(message: str, path: str = "") -> PydanticCustomError:
-    return PydanticCustomError("fit", "{message}", {"message": message, **({"path": path} if path else {})})
 
 
 class CPU(StrictTable):
@@ -286,7 +282,7 @@ class Node(StrictTable):
         if (self.gpu is None) != (self.gpu_count is None):
             there, missing = ("gpu_count", "[node.gpu]") if self.gpu is None else ("[node.gpu]", "gpu_count")
             message = f"`{missing}` is missing, but `{there}` is stated; a machine without GPUs has neither"
-            raise _error(message)
+            raise invalid(message)
         return self
 
 
@@ -328,8 +324,8 @@ class PlatformSpec(StrictTable):
             known = known_keys(type(self), {}, tuple(path.split(".")))
             for name, error in zip(fit.parameters, fit.standard_errors, strict=True):
                 if name not in known:
-                    raise _error(f"`{path}` has no value `{name}`{did_you_mean(name, known)}", "fits")
+                    raise invalid(f"`{path}` has no value `{name}`{did_you_mean(name, known)}", path="fits")
                 field = quantity_field(fields.get(name))
                 if field is not None and field.dimension != error.dimension:
-                    raise _error(f"`{path}`: the standard error of `{name}` is in {error.dimension}", "fits")
+                    raise invalid(f"`{path}`: the standard error of `{name}` is in {error.dimension}", path="fits")
         return self

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Annotated, Final, Self
 
 from pydantic import model_validator
-from pydantic_core import PydanticCustomError
 
 from whatif.schema.fields import (
     CarbonPerJoule,
@@ -19,6 +18,7 @@ from whatif.schema.fields import (
     QuantityField,
     StrictTable,
     Value,
+    invalid,
 )
 from whatif.units import CURRENCIES, MONEY, ONE, Dimension, Quantity
 
@@ -58,12 +58,12 @@ class Price(StrictTable):
     def _agree(self) -> Self:
         stated = [key for key in _OF_NODES if getattr(self, key) is not None]
         if len(stated) > 1:
-            raise _error(f"`{stated[0]}` and `{stated[1]}` exclude each other: state one price", stated[1])
+            raise invalid(f"`{stated[0]}` and `{stated[1]}` exclude each other: state one price", key=stated[1])
         amounts = {key: getattr(self, key) for key in AMOUNTS}
         dimensions = {key: amount.dimension for key, amount in amounts.items() if isinstance(amount, Quantity)}
         found = currencies(dimensions.values())
         if len(found) > 1:
-            raise _error(mixed_currencies(found), next(reversed(dimensions)))
+            raise invalid(mixed_currencies(found), key=next(reversed(dimensions)))
         return self
 
 
@@ -81,7 +81,3 @@ def _has(powers: tuple[int, ...], money: Dimension) -> bool:
 def mixed_currencies(found: Iterable[str]) -> str:
     """Error message for prices in several currencies."""
     return f"prices in {' and '.join(found)}: state all of them in one currency, as currencies are not converted"
-
-
-def _error(message: str, key: str) -> PydanticCustomError:
-    return PydanticCustomError("price", "{message}", {"message": message, "key": key})

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self, Union
 
 from pydantic import Discriminator, Field, Tag, model_validator
-from pydantic_core import PydanticCustomError
 
 from whatif.plugins import registered_applications, resolve
 from whatif.schema.accuracy import AccuracyCard
@@ -21,7 +20,7 @@ from whatif.schema.application import (
 )
 from whatif.schema.collective_phase import CollectivePhase
 from whatif.schema.correction_tables import CalibrationTable
-from whatif.schema.fields import AnyQuantity, Key, StrictTable
+from whatif.schema.fields import AnyQuantity, Key, StrictTable, invalid
 from whatif.schema.gpu import GPU
 from whatif.schema.kernel_phase import KernelPhase, MeasuredKernelPhase
 from whatif.schema.platform_spec import CPU, FitRecord, PlatformSpec, Source
@@ -96,22 +95,22 @@ class ScenarioSpec(StrictTable):
     def _references(self) -> Self:
         _check_parameters(self.parameters)
         if self.runs is not None and (Path(self.runs).name != self.runs or self.runs in ("", ".", "..")):
-            raise _error("runs", "expected the name of a CSV file next to the scenario")
+            raise invalid("expected the name of a CSV file next to the scenario", path="runs")
         application = self.application
         for name, phase in application.phases.items():
             if name in RESERVED:
-                raise _error(f"application.phases.{name}", f"`{name}` is reserved; give the phase another name")
+                raise invalid(f"`{name}` is reserved; give the phase another name", path=f"application.phases.{name}")
             if application.grid is None and _needs_grid(phase):
-                raise _error(f"application.phases.{name}", f"this {phase.kind} phase needs `[application.grid]`")
+                raise invalid(f"this {phase.kind} phase needs `[application.grid]`", path=f"application.phases.{name}")
             if isinstance(phase, KernelPhase):
                 _check_profiled(name, phase, application)
                 _check_mix(name, phase)
             if isinstance(phase, HaloPhase) and (phase.inter_node_count is None) != (phase.total_count is None):
-                raise _error(
-                    f"application.phases.{name}", "state both `inter_node_count` and `total_count`, or neither"
+                raise invalid(
+                    "state both `inter_node_count` and `total_count`, or neither", path=f"application.phases.{name}"
                 )
             if isinstance(phase, CollectivePhase) and _forgets_size(phase):
-                raise _error(f"application.phases.{name}.message_size", "missing key")
+                raise invalid("missing key", path=f"application.phases.{name}.message_size")
             if isinstance(phase, HaloPhase) and application.grid is not None:
                 _check_bisection(name, phase, application.grid)
             if isinstance(phase, TransferPhase):
@@ -127,16 +126,18 @@ def _check_parameters(names: Iterable[str]) -> None:
     for name in names:
         if name in UNITS:
             message = f"`{name}` is the name of a unit, so expressions would be ambiguous; use another name"
-            raise _error(f"parameters.{name}", message)
+            raise invalid(message, path=f"parameters.{name}")
 
 
 def _check_bisection(name: str, phase: HaloPhase, grid: CellGrid) -> None:
     if grid.decomposition != "bisection":
         return
     if grid.periodic or grid.mapping != "block":
-        raise _error("application.grid.decomposition", "a bisection requires `periodic = false` and block mapping")
+        raise invalid(
+            "a bisection requires `periodic = false` and block mapping", path="application.grid.decomposition"
+        )
     if phase.neighbours != "all":
-        raise _error(f"application.phases.{name}.neighbours", "a bisection requires `all`")
+        raise invalid("a bisection requires `all`", path=f"application.phases.{name}.neighbours")
 
 
 def _forgets_size(phase: CollectivePhase) -> bool:
@@ -157,7 +158,7 @@ def _check_profiled(name: str, phase: KernelPhase, application: Application) -> 
     if application.grid is not None and _grows(phase) and list(phase.profiled_cells) != list(application.grid.cells):
         wanted = ", ".join(application.grid.cells)
         message = f"`follows` requires the cells of the profiled run along {wanted}, in this order"
-        raise _error(f"application.phases.{name}.profiled_cells", message)
+        raise invalid(message, path=f"application.phases.{name}.profiled_cells")
 
 
 def _check_mix(name: str, phase: KernelPhase) -> None:
@@ -166,29 +167,25 @@ def _check_mix(name: str, phase: KernelPhase) -> None:
     if len(stated) == 1:
         missing = next(key for key in shares if key not in stated)
         message = f"missing key, needed by `{stated[0]}`; without both, the mix of instructions does not count"
-        raise _error(f"application.phases.{name}.{missing}", message)
+        raise invalid(message, path=f"application.phases.{name}.{missing}")
 
 
 def _check_transfer(name: str, phase: TransferPhase, application: Application) -> None:
     path = f"application.phases.{name}"
     if (phase.transfer_size is None) == (phase.halo is None):
-        raise _error(path, "a transfer requires either `transfer_size` or `halo`")
+        raise invalid("a transfer requires either `transfer_size` or `halo`", path=path)
     if phase.halo is not None and not isinstance(application.phases.get(phase.halo), HaloPhase):
-        raise _error(f"{path}.halo", f"no halo phase `{phase.halo}`")
+        raise invalid(f"no halo phase `{phase.halo}`", path=f"{path}.halo")
 
 
 def _check_measured(name: str, phase: MeasuredKernelPhase) -> None:
     needed = "profiled_bandwidth" if phase.bound == "dram_bandwidth" else "profiled_rate"
     if phase.bound != "nothing" and getattr(phase, needed) is None:
-        raise _error(f"application.phases.{name}.{needed}", f'missing key, needed by `bound = "{phase.bound}"`')
+        raise invalid(f'missing key, needed by `bound = "{phase.bound}"`', path=f"application.phases.{name}.{needed}")
 
 
 def _check_dimensions(grid: CellGrid) -> None:
     if list(grid.ranks) != list(grid.cells):
         wanted = ", ".join(grid.cells)
         message = f'`decomposition = "given"` requires ranks along {wanted}, in this order'
-        raise _error("application.grid.ranks", message)
-
-
-def _error(path: str, message: str) -> PydanticCustomError:
-    return PydanticCustomError("reference", "{message}", {"message": message, "path": path})
+        raise invalid(message, path="application.grid.ranks")

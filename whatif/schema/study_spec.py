@@ -7,11 +7,10 @@ from datetime import date
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
-from pydantic_core import PydanticCustomError
 
 from whatif import units
 from whatif.schema.expressions import Expression
-from whatif.schema.fields import Domain, Key, MoneyField, QuantityField, StrictTable
+from whatif.schema.fields import Domain, Key, MoneyField, QuantityField, StrictTable, invalid
 from whatif.schema.toml import dotted, walk
 
 Criterion = Literal["throughput", "merit", "cost", "energy"]
@@ -20,7 +19,7 @@ Criterion = Literal["throughput", "merit", "cost", "energy"]
 
 def _number(value: Any) -> Any:
     if isinstance(value, Expression):
-        raise PydanticCustomError("expression", "a study has no `[parameters]`: write a value, not an expression")
+        raise invalid("a study has no `[parameters]`: write a value, not an expression")
     return value
 
 
@@ -28,8 +27,7 @@ def _date(text: str) -> str:
     try:
         date.fromisoformat(text)
     except ValueError:
-        message = f'`{text}` is not a date; write it as "2026-11-01"'
-        raise PydanticCustomError("date", "{message}", {"message": message}) from None
+        raise invalid(f'`{text}` is not a date; write it as "2026-11-01"') from None
     return text
 
 
@@ -85,12 +83,10 @@ class StudyMachine(StrictTable):
     def _one_price(self) -> Self:
         stated = [key for key in (*_PRICES, "node_prices") if getattr(self, key) is not None]
         if len(stated) > 1:
-            message = f"`{stated[0]}` and `{stated[1]}` exclude each other: state one price"
-            raise PydanticCustomError("price", "{message}", {"message": message, "key": stated[1]})
+            raise invalid(f"`{stated[0]}` and `{stated[1]}` exclude each other: state one price", key=stated[1])
         for count in self.node_prices or {}:
             if not count.isdigit() or int(count) < 1:
-                message = f"`{count}` is not a number of nodes"
-                raise PydanticCustomError("price", "{message}", {"message": message, "key": "node_prices"})
+                raise invalid(f"`{count}` is not a number of nodes", key="node_prices")
         return self
 
     def settings(self) -> dict[str, Any]:
@@ -200,27 +196,25 @@ class StudySpec(StrictTable):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if PRESENT in self.bids:
-            raise _error("bids.present", "`present` is the present machine: give the bid another name")
+            raise invalid("`present` is the present machine: give the bid another name", path="bids.present")
         if MIX in self.mix:
-            raise _error(f"mix.{MIX}", f"`{MIX}` means all applications: give this one another name")
+            raise invalid(f"`{MIX}` means all applications: give this one another name", path=f"mix.{MIX}")
         if not any(part.weight for part in self.mix.values()):
-            raise _error("mix", "the weights add up to 0: at least one application must count")
+            raise invalid("the weights add up to 0: at least one application must count", path="mix")
         machines = (PRESENT, *self.bids)
         for name, part in self.mix.items():
             for machine in part.on:
                 if machine not in machines:
                     known = ", ".join(machines)
-                    raise _error(f"mix.{name}.on.{machine}", f"`{machine}` is not a machine of the study: {known}")
+                    raise invalid(
+                        f"`{machine}` is not a machine of the study: {known}", path=f"mix.{name}.on.{machine}"
+                    )
         return self
 
     @property
     def machines(self) -> dict[str, StudyMachine]:
         """The present machine and the bids, by name."""
         return {PRESENT: self.present, **self.bids}
-
-
-def _error(path: str, message: str) -> PydanticCustomError:
-    return PydanticCustomError("study", "{message}", {"message": message, "path": path})
 
 
 def machine_path(name: str) -> str:
