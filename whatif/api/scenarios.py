@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from whatif.api.common import AnyPlatform, AnyScenario, Overrides, Share, load
 from whatif.arguments import share_of
 from whatif.core.inventory import SHIPPED, parameter_list
-from whatif.core.resolved import resolved
-from whatif.core.scenario import Scenario
+from whatif.core.scenario import Scenario, resolved
 from whatif.errors import UsageError, did_you_mean, require_choice
 from whatif.limits import LISTED
 from whatif.plotting.presentable import PresentableTable

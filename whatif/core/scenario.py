@@ -20,7 +20,7 @@ from whatif.core.uncertainty import Sampling
 from whatif.errors import InvalidFileError, WhatifError
 from whatif.schema.known_names import known_platforms
 from whatif.schema.load import Loaded, load_document, load_platform, open_document, stated_platform
-from whatif.schema.parameters import worst
+from whatif.schema.parameters import fits_of_parts, sources_of, worst
 from whatif.schema.phase_edits import PhaseEdit, edited, on_disk, rebased
 from whatif.schema.relative import absolute_overrides, is_relative
 from whatif.schema.removal import NONE, removes
@@ -336,6 +336,18 @@ def worst_grades(programs: Sequence[Program]) -> dict[str, str]:
     """Worst grades over some programs by result; that of times has an empty name."""
     grades = [{"": item.grade, **item.other_grades} for item in programs]
     return {name: worst(its[name] for its in grades if name in its) for its in grades for name in its}
+
+
+def resolved(scenario: Scenario) -> Scenario:
+    """Scenario as one document: the same results, with platform, parts, `extends` and overrides merged in."""
+    program = scenario.program
+    document = dict(program.loaded.layers.merged)
+    # Each file states the sources of its values; the merged document must state those of the remaining values.
+    document["platform"] = {key: value for key, value in document["platform"].items() if key != "sources"}
+    document["sources"] = sources_of(program.parameters.values())
+    if fits := document.get("fits", {}) | fits_of_parts(program.loaded.layers):
+        document["fits"] = fits
+    return Scenario(built_document(document, Path(scenario.document.name).stem))
 
 
 def structural_parts(grid: Grid) -> Iterator[tuple[tuple[slice, ...], dict[str, str]]]:
