@@ -133,7 +133,7 @@ def operation_rates(timer: Timer, machine: Machine) -> Iterator[Task]:
 
 
 def _operations(timer: Timer, name: str, count: int, pairs: int, **loop: Any) -> Task:
-    """Operations in a second of a loop on some cores, each of which does pairs of a multiplication and an addition."""
+    """Operations in a second of a loop on some cores; each core does `pairs` of a multiplication and an addition."""
 
     def run() -> float:
         return float(np.median(2.0 * pairs * count / spans(timer.rounds(count, _ROUNDS, **loop))))
