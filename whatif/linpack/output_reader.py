@@ -43,7 +43,8 @@ COMPONENTS: Final[Mapping[str, str]] = {
 """Components by HPL's names (the last two are rocHPL's). The factorisation holds
 `panel_factorisation` and `pivot_exchange`, HPL's update holds `row_swap`."""
 
-_SIZES: Final = ("matrix_size", "block_size", "process_rows", "process_columns")
+SIZES: Final = ("matrix_size", "block_size", "process_rows", "process_columns")
+"""Columns of N, NB, P and Q."""
 _LOOKINGS: Final = "LCR"
 _MAPPINGS: Final = "RC"
 _VARIANT: Final = re.compile(r"W([RC])(\d{1,9})(\d)([LCR])(\d{1,9})([LCR])(\d{1,9})")
@@ -158,7 +159,7 @@ class _Reader:
         code, words = match[1], match[2].split()
         if len(words) < 6:
             raise refuse(self.file, f"`{code}` is not followed by N, NB, P, Q, Time and Gflops: cut off?", number)
-        sizes: dict[str, Any] = {name: self._integer(word, number) for name, word in zip(_SIZES, words, strict=False)}
+        sizes: dict[str, Any] = {name: self._integer(word, number) for name, word in zip(SIZES, words, strict=False)}
         time, gigaflops = (self._number(word, number) for word in words[4:6])
         try:
             configuration = Configuration(**sizes, **decoded_variant(code), **self._swap)

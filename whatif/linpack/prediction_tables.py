@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from whatif.linpack.output_reader import COMPONENTS, HPLRun, variant_code
+from whatif.linpack.output_reader import COMPONENTS, SIZES, HPLRun, variant_code
 from whatif.linpack.output_writer import HPLRow
 from whatif.linpack.simulation.configuration import Configuration
 from whatif.linpack.simulation.simulator import HPLOutcome
@@ -135,8 +135,7 @@ def prediction_table(
     measured runs, `error` is the relative one of the time.
     """
     names = [name for name in COMPONENTS.values() if name in predictions[0].components] if components else []
-    columns: dict[str, Dimension | None] = {"variant": None}
-    columns |= dict.fromkeys(("matrix_size", "block_size", "process_rows", "process_columns"), ONE)
+    columns: dict[str, Dimension | None] = {"variant": None, **dict.fromkeys(SIZES, ONE)}
     columns |= {"time": SECOND, "rate": FLOP_PER_SECOND}
     columns |= {"lower_time": SECOND, "upper_time": SECOND} if interval else {}
     columns |= {f"{name}_time": SECOND for name in names}

@@ -14,7 +14,7 @@ from whatif.atomic import write_text
 from whatif.core.executors import Place, opened
 from whatif.errors import UsageError
 from whatif.linpack.input_writer import hpl_input_text
-from whatif.linpack.output_reader import variant_code
+from whatif.linpack.output_reader import SIZES, variant_code
 from whatif.linpack.predictions import HPLRuns, parameters_of
 from whatif.linpack.simulation.configuration import Configuration
 from whatif.linpack.threads import Reported
@@ -56,8 +56,7 @@ class HPLTuning(Presentable):
 
     def table(self) -> Table:
         """The ten best configurations with their times and rates."""
-        sizes = dict.fromkeys(("matrix_size", "block_size", "process_rows", "process_columns"), ONE)
-        columns = {"variant": None, **sizes, "broadcast": None, "swap": None, "depth": ONE}
+        columns = {"variant": None, **dict.fromkeys(SIZES, ONE), "broadcast": None, "swap": None, "depth": ONE}
         rows = [
             [variant_code(run), *_in_words(run).values(), self.times[run], rate_of(run, self.times[run])]
             for run in self.ranked[:BEST]
