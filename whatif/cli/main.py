@@ -95,7 +95,8 @@ class VerbGroup(LazyGroup):
 def program(context: click.Context) -> None:
     """What if the machine, or the application, were different? Starts the explorer without a verb."""
     if context.invoked_subcommand is None:
-        context.invoke(importlib.import_module("whatif.cli.open").command)
+        # `invoke` takes the defaults of options without their callbacks.
+        context.invoke(importlib.import_module("whatif.cli.open").command, overrides={})
 
 
 def main() -> None:
