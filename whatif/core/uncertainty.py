@@ -191,12 +191,12 @@ def _correlated(program: Program, paths: Sequence[str], numbers: FloatArray) -> 
 def correlations(program: Program, paths: Sequence[str]) -> FloatArray:
     """Correlation matrix of parameters: that of the fit for two values of one fit, else 0."""
     matrix = np.eye(len(paths))
-    for row, path in enumerate(paths):
-        parameter = program.parameters[path]
-        if parameter.fitted is not None and parameter.distribution is None:
-            for column, other in enumerate(paths):
-                if row != column and program.parameters[other].distribution is None:
-                    matrix[row, column] = parameter.fitted.correlation.get(other, 0.0)
+    known = ((at, path, program.parameters[path]) for at, path in enumerate(paths))
+    plain = {path: (at, parameter.fitted) for at, path, parameter in known if parameter.distribution is None}
+    for row, fitted in plain.values():
+        for other, correlation in fitted.correlation.items() if fitted is not None else ():
+            if other in plain and plain[other][0] != row:
+                matrix[row, plain[other][0]] = correlation
     return matrix
 
 
@@ -217,19 +217,26 @@ def values_at(distribution: Distribution, shares: FloatArray, domain: Domain) ->
 
 def _bell(distribution: Distribution, shares: FloatArray, domain: Domain) -> FloatArray:
     """Normal or log-normal distribution, truncated to the domain."""
-    from scipy.special import ndtr, ndtri
+    from scipy.special import ndtri
 
-    centre, deviation = distribution.numbers
-    logarithmic = distribution.kind == "lognormal"
-    if logarithmic:
-        centre, deviation = np.log(centre), np.log(deviation)
-    if deviation == 0:
+    if distribution.numbers[1] == (1 if distribution.kind == "lognormal" else 0):
         return np.full(shares.shape, distribution.centre)
-    with np.errstate(divide="ignore"):
-        ends = np.array([domain.minimum, domain.maximum])
-        low, high = ndtr(((np.log(np.maximum(ends, 0)) if logarithmic else ends) - centre) / deviation)
+    centre, deviation, low, high = _truncated(distribution, domain)
     values = centre + deviation * ndtri(low + shares * (high - low))
-    return np.asarray(np.exp(values) if logarithmic else values)
+    return np.asarray(np.exp(values) if distribution.kind == "lognormal" else values)
+
+
+@lru_cache(maxsize=1024)
+def _truncated(distribution: Distribution, domain: Domain) -> tuple[float, float, float, float]:
+    """Centre, deviation, and shares below the ends of the domain; cached, as each run of HPL draws all of its costs."""
+    from scipy.special import ndtr
+
+    (centre, deviation), ends = distribution.numbers, np.array([domain.minimum, domain.maximum])
+    with np.errstate(divide="ignore"):
+        if distribution.kind == "lognormal":
+            centre, deviation, ends = np.log(centre), np.log(deviation), np.log(np.maximum(ends, 0))
+        low, high = ndtr((ends - centre) / deviation)
+    return centre, deviation, low, high
 
 
 def _triangle(numbers: tuple[float, ...], shares: FloatArray) -> FloatArray:

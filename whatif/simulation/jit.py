@@ -146,6 +146,7 @@ def _names(modules: tuple[ModuleType, ...]) -> dict[str, Any]:
     return names
 
 
+@cache
 def _functions(modules: tuple[ModuleType, ...]) -> dict[str, FunctionType]:
     """Functions that the modules define."""
     owners = {module.__name__ for module in modules}

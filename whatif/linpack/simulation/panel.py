@@ -8,9 +8,10 @@ Source: the structure of HPL 2.2, HPL_pdrpan{ll,cr,rl}T and HPL_pdpan{ll,cr,rl}T
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from whatif.linpack.simulation.configuration import Configuration, Looking
 from whatif.linpack.simulation.costs import (
     DGEMM,
     DGEMM_DEVIATION,
+    KERNEL_COLUMNS,
     KERNELS,
     SIZE_CONSTANT,
     SIZE_SLOPE,
@@ -31,7 +33,7 @@ from whatif.linpack.simulation.layout import (
     LINE_OTHER,
     LINE_OTHER_VARIANCE,
 )
-from whatif.models.quantities import FloatArray
+from whatif.models.quantities import FloatArray, IntArray
 
 
 class KernelCall(NamedTuple):
@@ -132,13 +134,16 @@ _STEPS: Final = {Looking.LEFT: _left, Looking.CROUT: _crout, Looking.RIGHT: _rig
 
 def panel_calls(configuration: Configuration, width: int) -> Iterator[KernelCall]:
     """The kernels of one panel in order, with `PIVOT` where a pivot is agreed upon: `width` times."""
-    variant = _Variant(
+    return _variant_of(configuration).panel(width, 0)
+
+
+def _variant_of(configuration: Configuration) -> _Variant:
+    return _Variant(
         configuration.panel_factorisation,
         configuration.recursive_factorisation,
         configuration.recursion_minimum,
         configuration.recursion_divisions,
     )
-    return variant.panel(width, 0)
 
 
 def panel_lines(configuration: Configuration, width: int, kernels: FloatArray) -> FloatArray:
@@ -148,42 +153,74 @@ def panel_lines(configuration: Configuration, width: int, kernels: FloatArray) -
     coefficients of the variance, in 1, m and m^2, of dgemm and of all others together: σ^2 = Σ (a + b m)^2 over calls.
     """
     lines = np.zeros((width + 1, LINE_COLUMNS))
-    at = 0
-    for call in panel_calls(configuration, width):
-        if call is PIVOT:
-            at += 1
-        elif call.kernel == "dgemm":
-            _add(
-                lines[at, LINE_MATRIX:LINE_OTHER],
-                lines[at, LINE_MATRIX_VARIANCE:LINE_OTHER_VARIANCE],
-                *_matrix_line(call, kernels),
-            )
-        else:
-            row = kernels[KERNELS.index(call.kernel)]
-            _add(lines[at, LINE_OTHER:LINE_MATRIX_VARIANCE], lines[at, LINE_OTHER_VARIANCE:], *_size_line(call, row))
+    matrix, others = _work(_variant_of(configuration), width)
+    matrix.add(lines[:, LINE_MATRIX:LINE_OTHER], lines[:, LINE_MATRIX_VARIANCE:LINE_OTHER_VARIANCE], kernels)
+    others.add(lines[:, LINE_OTHER:LINE_MATRIX_VARIANCE], lines[:, LINE_OTHER_VARIANCE:], kernels)
     return lines
 
 
-def _matrix_line(call: KernelCall, kernels: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(constant, slope, less) of the mean, and (constant, slope) of the deviation."""
-    inner, columns, depth = float(call.columns * call.depth), call.columns, call.depth
-    slopes = np.array([0.0, inner, columns, depth, 0.0])
-    constants = np.array([1.0, 0.0, 0.0, 0.0, inner]) + call.fixed * slopes
-    mean, spread = kernels[DGEMM], kernels[DGEMM_DEVIATION]
-    slope = mean @ slopes * call.each
-    return np.array([mean @ constants, slope, slope * call.done]), np.array(
-        [spread @ constants, spread @ slopes * call.each]
+@dataclass(frozen=True)
+class _Work:
+    """Calls of a panel as factors of the coefficients of their kernels, which the costs of a machine do not change."""
+
+    pivots: IntArray
+    """[call]: pivots before it."""
+    rows: IntArray
+    """[call, 2]: rows of the table of kernels with the mean and the deviation."""
+    means: FloatArray
+    """[call, 3, coefficient]: (constant, slope, less)."""
+    spreads: FloatArray
+    """[call, 2, coefficient]: (constant, slope)."""
+
+    def add(self, lines: FloatArray, variances: FloatArray, kernels: FloatArray) -> None:
+        """Add the means and the variances of the calls before each pivot."""
+        constants, slopes = np.einsum("ck,cjk->jc", kernels[self.rows[:, 1]], self.spreads)
+        np.add.at(lines, self.pivots, np.einsum("ck,cjk->cj", kernels[self.rows[:, 0]], self.means))
+        np.add.at(variances, self.pivots, np.column_stack([constants**2, 2 * constants * slopes, slopes**2]))
+
+
+@lru_cache(maxsize=32)
+def _work(variant: _Variant, width: int) -> tuple[_Work, _Work]:
+    """Work of dgemm and of the other kernels; cached, as runs that differ in noise or matrix size have the same."""
+    found: tuple[list[Any], list[Any]] = [], []
+    pivots = 0
+    for call in variant.panel(width, 0):
+        if call is PIVOT:
+            pivots += 1
+        elif call.kernel == "dgemm":
+            found[0].append((pivots, (DGEMM, DGEMM_DEVIATION), *_matrix_factors(call)))
+        else:
+            found[1].append((pivots, (KERNELS.index(call.kernel),) * 2, *_size_factors(call)))
+    return _as_arrays(found[0]), _as_arrays(found[1])
+
+
+def _as_arrays(calls: Sequence[Any]) -> _Work:
+    pivots, rows, means, spreads = zip(*calls, strict=True) if calls else ((), (), (), ())
+    return _Work(
+        np.array(pivots, dtype=np.int64),
+        np.array(rows, dtype=np.int64).reshape(-1, 2),
+        np.array(means).reshape(-1, 3, KERNEL_COLUMNS),
+        np.array(spreads).reshape(-1, 2, KERNEL_COLUMNS),
     )
 
 
-def _size_line(call: KernelCall, kernel: FloatArray) -> tuple[FloatArray, FloatArray]:
-    constant, slope = kernel[SIZE_CONSTANT] + kernel[SIZE_SLOPE] * call.fixed, kernel[SIZE_SLOPE] * call.each
+def _matrix_factors(call: KernelCall) -> tuple[FloatArray, FloatArray]:
+    """(constant, slope, less) of the mean, and (constant, slope) of the deviation."""
+    inner = float(call.columns * call.depth)
+    slopes = np.array([0.0, inner, call.columns, call.depth, 0.0])
+    constants = np.array([1.0, 0.0, 0.0, 0.0, inner]) + call.fixed * slopes
+    return _with_less(constants, slopes * call.each, call), np.array([constants, slopes * call.each])
+
+
+def _size_factors(call: KernelCall) -> tuple[FloatArray, FloatArray]:
+    constants, slopes, less = np.zeros((3, KERNEL_COLUMNS))
+    constants[[SIZE_CONSTANT, SIZE_SLOPE]], slopes[SIZE_SLOPE] = (1.0, call.fixed), call.each
     if call.pivot_row_only:  # The difference is negative: the pivot block's row has more work.
-        return np.array([0.0, 0.0, -constant]), np.zeros(2)
-    spread = np.array([kernel[SPREAD_CONSTANT] + kernel[SPREAD_SLOPE] * call.fixed, kernel[SPREAD_SLOPE] * call.each])
-    return np.array([constant, slope, slope * call.done]), spread
+        return np.array([less, less, -constants]), np.zeros((2, KERNEL_COLUMNS))
+    spreads = np.zeros((2, KERNEL_COLUMNS))
+    spreads[0, [SPREAD_CONSTANT, SPREAD_SLOPE]], spreads[1, SPREAD_SLOPE] = (1.0, call.fixed), call.each
+    return _with_less(constants, slopes, call), spreads
 
 
-def _add(line: FloatArray, variance: FloatArray, mean: FloatArray, spread: FloatArray) -> None:
-    line += mean
-    variance += np.array([spread[0] ** 2, 2 * spread[0] * spread[1], spread[1] ** 2])
+def _with_less(constants: FloatArray, slopes: FloatArray, call: KernelCall) -> FloatArray:
+    return np.array([constants, slopes, slopes * call.done])
