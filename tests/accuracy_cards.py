@@ -20,7 +20,7 @@ from whatif.validation import serving_runs, training_steps
 from whatif.validation.library_collectives import datasheet_groups
 from whatif.validation.matrix_products import measured_ratios
 from whatif.validation.measured_kinds import Rows
-from whatif.validation.tables import rows_of
+from whatif.validation.tables import TABLES, rows_of
 from whatif.vocabulary import HALO_MODELS
 
 SCENARIOS: Final = {
@@ -75,7 +75,7 @@ def _cards_of_transformers() -> Iterator[tuple[str, AccuracyCard]]:
     ):
         rows = rows_of(file)
         masks = module.kinds(rows)
-        errors = getattr(module, file.removesuffix(".csv"))(rows).columns["error"].values
+        errors = TABLES[work]().columns["error"].values
         for blocks, mask, words in (
             ("dense", masks["held out"], "held-out dense transformers"),
             ("experts", masks["with experts"], "transformers with experts"),
@@ -87,8 +87,7 @@ def _cards_of_transformers() -> Iterator[tuple[str, AccuracyCard]]:
 
 
 def _card_of_first_tokens() -> AccuracyCard:
-    rows = rows_of("first_tokens.csv")
-    table = serving_runs.first_tokens(rows).columns
+    table = TABLES["first_tokens"]().columns
     platforms = sorted(set(table["platform"].values.tolist()))
     return _card(-np.log1p(table["error"].values), "single requests to dense transformers", platforms)
 

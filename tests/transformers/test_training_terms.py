@@ -16,6 +16,7 @@ from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, ToleranceError
 from whatif.models.gpu_collectives import library_time
+from whatif.transformers.training.memory import MEMORY
 from whatif.validation.tables import TABLES, rows_of
 from whatif.validation.training_steps import BOUNDS, errors_of, kinds, measured_memory, predictions, training_steps
 
@@ -174,9 +175,9 @@ def test_files_that_cannot_be_used_are_refused(options, message):
         scenario.changed(overrides).program  # noqa: B018 - compiles it
 
 
-def test_measured_steps_are_met_within_the_stated_bounds():
+def test_measured_steps_are_met_within_the_stated_bounds(compared):
     rows = rows_of("training_steps.csv")
-    errors = errors_of(rows, predictions(rows)["iteration.time"])
+    errors = errors_of(rows, compared("training").columns["predicted"].values)
     masks = kinds(rows)
     counts = {kind: int(mask.sum()) for kind, mask in masks.items()}
     assert counts == {"dense": 156, "with experts": 66, "held out": 15}
@@ -238,7 +239,10 @@ def test_a_power_cap_slows_down_products():
     assert float(values["pointwise"]) == float(terms()["pointwise"])
 
 
-def test_a_mean_error_beyond_its_bound_is_an_error(monkeypatch):
+def test_a_mean_error_beyond_its_bound_is_an_error(monkeypatch, compared):
+    columns = compared("training").columns
+    known = {"iteration.time": columns["predicted"].values, MEMORY: columns["predicted memory"].values}
+    monkeypatch.setattr("whatif.validation.training_steps.predictions", lambda rows: known)
     monkeypatch.setitem(BOUNDS, "dense", 0.03)
     monkeypatch.setitem(TABLES, "training", lambda: training_steps(rows_of("training_steps.csv")))
     with pytest.raises(ToleranceError, match=r"training: dense: mean error \d\.\d%, bound 3%"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -27,38 +28,36 @@ def small_allreduces(machine: str) -> CollectivePoints:
     return points.at(points.sizes < 2**20)
 
 
-@pytest.fixture
-def ratios(monkeypatch):
+@cache
+def ratios(machine, factor):
     """Logarithms of predicted over measured times of a machine, with some factor."""
-
-    def of(machine, factor):
-        monkeypatch.setattr(gpu_collectives, "BETWEEN_DOMAINS", factor)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gpu_collectives, "BETWEEN_DOMAINS", factor)
         return np.log1p(relative_errors(sheet_of(machine), small_allreduces(machine)))
 
-    return of
 
-
-def best(ratios, machines):
+@cache
+def best(*machines):
     """Factor of least mean absolute logarithm, with machines that count alike."""
     return min(FACTORS, key=lambda factor: sum(np.abs(ratios(machine, factor)).mean() for machine in machines))
 
 
-def test_the_factor_is_that_of_all_three(ratios):
-    assert_allclose(best(ratios, MACHINES), BETWEEN_DOMAINS, atol=0.05, rtol=0)
+def test_the_factor_is_that_of_all_three():
+    assert_allclose(best(*MACHINES), BETWEEN_DOMAINS, atol=0.05, rtol=0)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_a_machine_is_within_the_bar_by_the_factor_of_the_others(machine, ratios):
-    factor = best(ratios, [other for other in MACHINES if other != machine])
+def test_a_machine_is_within_the_bar_by_the_factor_of_the_others(machine):
+    factor = best(*(other for other in MACHINES if other != machine))
     held_out, without = (np.abs(ratios(machine, each)) for each in (factor, 1.0))
     assert np.exp(held_out.mean()) < 1.35
     assert np.exp(without.mean()) > 1.45
 
 
-def test_documented_errors_are_those_of_the_machines_held_out(ratios):
+def test_documented_errors_are_those_of_the_machines_held_out():
     stated = re.search(r"mean error ([^;]+) %; without any factor ([^.]+) %", PAGE.replace("\n", " "))
     for text, fitted in zip(stated.groups(), (True, False), strict=True):
-        factors = [best(ratios, [other for other in MACHINES if other != name]) if fitted else 1.0 for name in MACHINES]
+        factors = [best(*(other for other in MACHINES if other != name)) if fitted else 1.0 for name in MACHINES]
         errors = [np.abs(np.expm1(ratios(*pair))).mean() for pair in zip(MACHINES, factors, strict=True)]
         assert_allclose(
             [float(number) for number in re.findall(r"\d+", text)], 100 * np.array(errors), atol=0.6, rtol=0
