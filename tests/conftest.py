@@ -21,6 +21,7 @@ import whatif.cli.main
 import whatif.defects
 from tests.paths import ROOT
 from whatif.limits import LONG_TOPICS
+from whatif.studies.procurement import placing
 from whatif.validation.tables import TABLES
 
 SLOW = [line for line in (ROOT / "tests" / "slow.txt").read_text().splitlines() if line and not line.startswith("#")]
@@ -148,6 +149,23 @@ def _comparisons_are_computed_once(once):
     """Tables of `whatif validate TOPIC` take up to four seconds each, and several tests look at one."""
     quick = {topic: compute for topic, compute in TABLES.items() if topic not in LONG_TOPICS}
     TABLES.update({topic: partial(once, f"comparison_{topic}", compute) for topic, compute in quick.items()})
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _runs_of_studies_are_compared_once():
+    """Dozens of studies have the same applications with the same runs: their agreement is known by all that is read."""
+    adjusted, known = placing._adjusted, {}
+
+    def adjusted_once(scenario, path):
+        layers = [(item.document.name, item.document.text, item.at) for item in scenario.program.loaded.layers.items]
+        key = repr((layers, scenario.overrides, str(path), path.is_file() and path.read_bytes()))
+        if key not in known:
+            known[key] = adjusted(scenario, path)
+        return known[key]
+
+    placing._adjusted = adjusted_once
+    yield
+    placing._adjusted = adjusted
 
 
 @pytest.fixture(scope="session")
