@@ -13,6 +13,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -34,6 +35,12 @@ _RENAMED: Final = {"list": "list_", "schema": "json_schema"}
 def sources() -> list[Path]:
     """Modules of the program."""
     return sorted(PACKAGE.rglob("*.py"))
+
+
+@cache
+def statements(path: Path) -> list[ast.stmt]:
+    """Statements of a module, outside of classes and functions."""
+    return ast.parse(path.read_text(encoding="utf-8")).body
 
 
 def commands() -> dict[str, list[str]]:
@@ -74,7 +81,7 @@ def repeated_classes() -> dict[str, int]:
     counts = Counter(
         node.name
         for path in sources()
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        for node in statements(path)
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     return {name: count for name, count in counts.items() if count > 1}
@@ -88,7 +95,7 @@ def import_graph() -> dict[str, set[str]]:
 
 
 def _imported(path: Path, name: str, known: dict[str, Path]) -> Iterator[str]:
-    pending = list(ast.parse(path.read_text(encoding="utf-8")).body)
+    pending = list(statements(path))
     while pending:
         node = pending.pop()
         if isinstance(node, ast.Import):
@@ -148,6 +155,7 @@ def package_lines() -> dict[str, int]:
     return dict(sorted(packages.items(), key=lambda item: -item[1]))
 
 
+@cache
 def structure() -> dict[str, str]:
     """Facts of the structure, each with its goal where there is one."""
     complete, missing = verbs_in_library()

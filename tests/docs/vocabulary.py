@@ -74,9 +74,9 @@ _CODE: Final = re.compile(r"^( *)```.*?^\1```$|`[^`\n]*`|\]\([^)\n]*\)|^    .*?$
 _RELEASES: Final = re.compile(r"^## .*$", re.MULTILINE)
 
 
-def docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
+def docstrings(nodes: Iterable[ast.AST]) -> Iterator[ast.Constant]:
     """Docstrings of modules, classes and functions, and strings below attributes."""
-    for node in ast.walk(tree):
+    for node in nodes:
         body = getattr(node, "body", ())
         for statement in body if isinstance(body, list) else ():
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
@@ -85,11 +85,11 @@ def docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
 
 def in_code(path: Path) -> Iterator[tuple[int, str, str]]:
     """Line, word and better word of each place in the docstrings and other texts of a module."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in docstrings(tree):
-        if isinstance(node.value, str) and (found := _PARAPHRASE.match(node.value)):
-            yield node.lineno, found[0], "the noun"
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    for text in docstrings(nodes):
+        if isinstance(text.value, str) and (found := _PARAPHRASE.match(text.value)):
+            yield text.lineno, found[0], "the noun"
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
             yield from avoided(node.lineno, node.value)
 
