@@ -420,7 +420,8 @@ def test_from_another_folder_by_shipped_name(tmp_path):
     "arguments", ["run jacobi2d --format csv", "explain jacobi2d", "list parameters", "schema scenario"]
 )
 def test_a_reader_that_goes_away_is_no_error(tmp_path, arguments):
-    sweep = "--sweep 'platform.node.gpu_count=1 .. 4000 step 1'" if arguments.startswith("run") else ""
+    many = "--sweep 'platform.node.gpu.dram_bandwidth=1 TB/s .. 2 TB/s linear 4000'"
+    sweep = many if arguments.startswith("run") else ""
     done = subprocess.run(
         ["bash", "-c", f"'{sys.executable}' -m whatif {arguments} {sweep} | head -c 10"],
         capture_output=True, text=True, cwd=tmp_path, check=False, timeout=60,
