@@ -90,6 +90,7 @@ def _own_home(monkeypatch, _homes):
 @pytest.fixture(scope="session", autouse=True)
 def _styles_are_parsed_once():
     """Stylesheets are parsed once for the hundreds of explorers in one process."""
+    from textual.css.model import RuleSet
     from textual.css.stylesheet import Stylesheet
 
     parse, parsed = Stylesheet._parse_rules, {}
@@ -101,6 +102,8 @@ def _styles_are_parsed_once():
         return parsed[key]
 
     Stylesheet._parse_rules = parse_once
+    # Its own one is the identity too, but each widget asks hundreds of rules for it, in Python.
+    RuleSet.__hash__ = object.__hash__
     yield
     Stylesheet._parse_rules = parse
 
