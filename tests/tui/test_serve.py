@@ -305,7 +305,7 @@ def test_without_textual_serve_the_extra_is_named(whatif_main, monkeypatch):
 
 def test_the_shell_takes_the_command_of_the_explorer_apart_as_it_was_given(tmp_path):
     folder = tmp_path / "it's; a $(touch here) `folder`"
-    sets = ("platform.node.gpu_count=8", "application.name=a 'b' \"c\" $HOME \\ ; & | > x")
+    sets = {"platform.node.gpu_count": "8", "application.name": "a 'b' \"c\" $HOME \\ ; & | > x"}
     text = serve._explorer("-odd name.toml", "summit", (folder,), sets)
     script = f"for word in {text}; do printf '%s\\0' \"$word\"; done"
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
