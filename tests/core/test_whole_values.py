@@ -38,3 +38,7 @@ def test_whole_are_those_of_which_no_fraction_makes_a_whole_number(expression, e
 @pytest.mark.parametrize(("value", "expected"), [("uniform(2, 6)", {"x"}), ("uniform(3.5, 4.5)", set())])
 def test_a_distribution_between_whole_numbers_has_whole_samples(value, expected):
     assert whole("x", x=f'"{value}"') == expected
+
+
+def test_infinite_numbers_are_not_whole():
+    assert whole("1 / x", x=0.0) == set()

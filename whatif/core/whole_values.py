@@ -50,7 +50,8 @@ def _fractions(wiring: Wiring, stated: list[Parameter], made: list[str]) -> tupl
     added = np.hstack([np.zeros((count, 1)), np.kron(np.eye(count), _PARTS)])
     swept = {parameter.path: float(parameter.value) + row for parameter, row in zip(stated, added, strict=True)}
     values = evaluate(Program(wiring.loaded, wiring.parameters, wiring.terms, (), (), {}), swept).values
-    found = np.stack([np.broadcast_to(values[path] % 1, added.shape[1]) for path in made])
+    with np.errstate(invalid="ignore"):  # An infinite number has no fraction, and is no whole number.
+        found = np.stack([np.broadcast_to(values[path] % 1, added.shape[1]) for path in made])
     return found[:, 0], found[:, 1:].reshape(len(made), count, -1)
 
 
