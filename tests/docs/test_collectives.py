@@ -153,3 +153,15 @@ def test_ranks_across_domains_are_those_of_the_page():
     ])  # fmt: skip
     words = f"InfiniBand and RoCE are those of {ranks.min():.0f} to {ranks.max():.0f} GPUs"
     assert words in " ".join(PAGE.split())
+
+
+def test_errors_without_slingshot_and_efa_are_those_of_the_model_page():
+    page = " ".join((ROOT / "docs" / "models" / "gpu_collectives.md").read_text(encoding="utf-8").split())
+    machines = {name: its for name, its in points_by_machine(rows_of("gpu_collectives.csv")).items()
+                if transport_of(name) == "verbs"}  # fmt: skip
+    errors = {name: np.abs(relative_errors(sheet_of(name), points)) for name, points in machines.items()}
+    large, small = (
+        np.mean(np.concatenate([errors[name][(its.sizes >= 2**20) == from_1] for name, its in machines.items()]))
+        for from_1 in (True, False)
+    )
+    assert f"({large:.0%} and {small:.0%} without Slingshot and EFA)".replace("%", " %") in page

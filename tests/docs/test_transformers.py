@@ -62,3 +62,13 @@ def test_the_model_has_the_stated_gain_of_vera_rubin():
         for name in ("gb300_nvl72", "vera_rubin_nvl72")
     ]
     assert f"The model has {times[0] / times[1]:.1f} times for DeepSeek-V3" in (ROOT / "docs/serving.md").read_text()
+
+
+def test_errors_of_the_runs_on_gb200_of_azure_are_those_of_the_page(compared):
+    rows, errors = rows_of("serving_runs.csv"), compared("serving").columns["error"].values
+    azure = [(row["model"], 100 * error) for row, error in zip(rows, errors, strict=True) if "GB200" in row["source"]]
+    small, large = ([error for model, error in azure if model == name] for name in ("llama-3-8b", "llama-3-70b"))
+    means = [sum(map(abs, its)) / len(its) for its in (small, large)]
+    page = " ".join((ROOT / "docs/serving.md").read_text().split())
+    assert f"{means[0]:.0f} % for Llama 3 8B on one GPU, {means[1]:.0f} %, all too fast, for 70B on four" in page
+    assert (len(azure), min(large) > 0) == (12, True)

@@ -70,6 +70,8 @@ def test_rows_in_doubt_contradict_the_links(errors):
     rows, found, _ = errors
     rates = {(row["platform"], row["direction"]): rate for row, rate in zip(rows, found, strict=True)}
     assert [row["direction"] for row in rows if row["doubt"]] == ["device_to_host", *["peer_to_peer"] * 3]
+    shares = [423 / 600, 672 / 900, 1530 / 1800]
+    assert f"reach {min(shares):.1f} to {max(shares):.2f} of what" in " ".join(PAGE.read_text(encoding="utf-8").split())
     for platform, measured in (("dgx_a100", 423), ("dgx_h100", 672), ("gb200_nvl72", 1530)):
         assert rates[platform, "peer_to_peer"] / 2 < measured < rates[platform, "peer_to_peer"]
     assert rates["dgx_a100", "device_to_host"] > 4 * 6.27

@@ -40,6 +40,26 @@ def test_ratios_of_the_accuracy_card_are_those_of_all_rows_but_the_best_of_many(
     assert {gpu: len(its) for gpu, its in ratios.items()} == Counter(row["gpu"] for row in rows if row["use"] != BEST)
 
 
+def test_errors_by_size_on_the_gb200_are_those_of_the_page():
+    chosen = {kind: [row for row in rows_of("gemm.csv") if (row["gpu"], row["precision"]) == ("gb200", kind)]
+              for kind in ("fp8", "fp4")}  # fmt: skip
+    errors = {}
+    for kind, rows in chosen.items():
+        for row, ratio in zip(rows, measured_ratios(rows)["gb200"], strict=True):
+            if row["m"] != "802816":
+                errors.setdefault((kind, int(row["n"])), []).append(100 * (1 / float(ratio) - 1))
+
+    def span(kind, low, high):
+        found = [abs(error) for (its, size), all_errors in errors.items() if its == kind and low <= size < high
+                 for error in all_errors]  # fmt: skip
+        return f"{min(found):.0f} to {max(found):.0f} %"
+
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert f"{span('fp8', 4096, 1e9)} too fast from 4,096 on and {span('fp8', 0, 4096)} too slow below" in page
+    assert f"{span('fp4', 0, 4096)} too fast below 4,096 and {span('fp4', 8192, 1e9)} too slow from 8,192 on" in page
+    assert all((error < 0) == (size >= 4096) for (kind, size), its in errors.items() for error in its if kind == "fp8")
+
+
 def test_fitted_devices_have_next_to_no_bias(table):
     biases = [row[5] for row in table.rows() if row[0] == "fitted"]
     assert len(biases) == 2

@@ -76,6 +76,7 @@ def _counted(
     """One part of the counts at every point, NaN where no such pattern exists; at least as wide as in the smallest."""
 
     def part_at(row: FloatArray) -> FloatArray | None:
+        """Part of the counts at a point; None without a pattern."""
         pattern = pattern_at(row, pattern_of)
         return None if pattern is None else np.asarray(part(message_counts(pattern)))
 
