@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -41,9 +41,9 @@ class KCounts:
     """The counts behind k (Choi et al. 2020, Eq. 4 and Table 5), in one exchange of a halo phase."""
 
     inter_node_count: float
-    """K_inter: the most messages that any node sends to others."""
+    """K_inter: the most messages that any node, or link domain of several nodes, sends to others."""
     total_count: float
-    """K_total: the most messages that any node sends."""
+    """K_total: the most messages that any node, or link domain of several nodes, sends."""
     process_count: float
     """k': the processes of a node that communicate."""
     k: float
@@ -52,6 +52,8 @@ class KCounts:
     """K that the model uses, at least 1."""
     stated: bool
     """Whether the file states K_inter and K_total; else they are counted from the placement."""
+    place: Literal["node", "domain"]
+    """Where the messages are counted: in a node, or in a link domain that spans nodes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,7 +149,8 @@ def counts(program: Program, evaluation: Evaluation, phase: str) -> KCounts:
         inter_node, total = counted.inter_node_count, counted.total_count
     sharing = float(pattern.ranks_per_node)
     k = k_factor(np.asarray(inter_node), np.asarray(total), np.asarray(sharing))
-    return KCounts(inter_node, total, sharing, float(k), float(effective_process_count(k)), stated)
+    place: Literal["node", "domain"] = "domain" if pattern.nodes_per_domain > 1 and not stated else "node"
+    return KCounts(inter_node, total, sharing, float(k), float(effective_process_count(k)), stated, place)
 
 
 def message_curves(program: Program, evaluation: Evaluation, phase: str | None = None) -> MessageCurves:

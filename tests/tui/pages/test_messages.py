@@ -652,6 +652,16 @@ def test_a_rank_alone_sends_nothing():
     drive(check, overrides={"application.rank_count": "1"})
 
 
+def test_messages_of_a_link_domain_of_several_nodes_are_named_so():
+    # 72 of 128 ranks, nine rows of eight, are in a link domain: the last row sends eight messages out of it, the domain
+    # sends 2 · 9 · 7 along rows and 2 · 8 · 8 between its rows.
+    async def check(driver):
+        assert f"messages of a domain {126 + 128 + 8} to other domains 8 ranks of a node 4 k" in driver.words()
+
+    overrides = {"application.rank_count": "128", "application.buffers": "device"}
+    drive(check, platform="gb200_nvl72", overrides=overrides)
+
+
 def test_more_ranks_than_can_be_drawn_have_a_reason(monkeypatch):
     monkeypatch.setattr("whatif.studies.placement_layout.MOST_RANKS_SHOWN", 10_000)
 
