@@ -737,6 +737,11 @@ SWEEPS = [
     (["platform.node.gpu.l2_bandwidth=1 GB/s"], "has no effect on any result of this scenario"),
     (["application.phases=1"], "no such parameter"),
     (["sweep.x=1"], "no such parameter"),
+    *(
+        ([f"platform.node.gpu_count={text}"], f"`{text}` is not a list or range of values; write `1, 2, 4`, `START ..")
+        for text in ("1-8", "1:8", "1:8:2", "1 to 8", "1 2 4", "[1,2,4]", "(1, 2)", "range(1,8)")
+    ),
+    (["platform.node.gpu.dram_bandwidth=1 GB/s to 2 GB/s"], "is not a list or range of values; write"),
     (["platform.node.gpu_count=1 .. 4000 step 1", "application.rank_count=1 .. 4000 step 1"], "16,000,000 points"),
 ]  # fmt: skip
 

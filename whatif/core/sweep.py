@@ -32,6 +32,13 @@ RANGE: Final = re.compile(
     r"(?P<start>.+?)\s*\.\.\s*(?P<stop>.+?)(?:\s+|\s*:\s*)(?P<kind>linear|log|step)(?:\s+|\s*:\s*)(?P<last>.+)"
 )
 _HINT = "write `1, 2, 4`, `START .. STOP linear N`, `START .. STOP log N` or `START .. STOP step SIZE`"
+_NUMBER_WITH_UNIT: Final = r"[\d.]+(?:\s*[A-Za-z/]+)?"
+_OTHER_NOTATION: Final = re.compile(
+    rf"(?!.*\.\.)(?:(?:range|arange|linspace|logspace)?\s*[\[({{].*"
+    rf"|{_NUMBER_WITH_UNIT}(?:\s*(?:-|–|:|\bto\b)\s*|\s+)[\d.].*)",
+    re.DOTALL,
+)
+"""List or range in the notation of another program: `1-8`, `1:8`, `1 to 8`, `[1, 2, 4]`, `range(1, 8)`, `1 2 4`."""
 SweepText = str | int | float | Sequence[str | int | float]
 
 
@@ -106,7 +113,9 @@ def numeric_points(path: str, text: SweepText, parameter: Parameter, limit: int)
         ends = {} if computed else {key: str(absolute(parameter, found[key])) for key in ("start", "stop")}
         return _range_points(path, parameter, _Range(**(found.groupdict() | ends)), limit)
     except ValueError as error:
-        raise UsageError(f"sweep `{path}`: {error}") from None
+        foreign = isinstance(text, str) and _OTHER_NOTATION.fullmatch(text.strip())
+        reason = f"`{text}` is not a list or range of values; {_HINT}" if foreign else str(error)
+        raise UsageError(f"sweep `{path}`: {reason}") from None
 
 
 def is_machine(path: str) -> bool:
