@@ -202,9 +202,8 @@ def _range_points(path: str, parameter: Parameter, found: _Range, limit: int) ->
         values = _rounded(values) if found.kind == "log" else values
     bad = values[~parameter.field.domain.accepts(values)]
     if bad.size:
-        raise ValueError(
-            f"{bad[0]:g} is not allowed; it must be {parameter.field.domain.describe(parameter.dimension)}"
-        )
+        allowed = parameter.field.domain.describe(parameter.dimension, bad[0])
+        raise ValueError(f"{bad[0]:g} is not allowed; it must be {allowed}")
     return values
 
 

@@ -74,8 +74,11 @@ class Domain:
         low = {"exclusiveMinimum" if self.above_minimum else "minimum": self.minimum}
         return {key: bound for key, bound in {**low, "maximum": self.maximum}.items() if abs(bound) != math.inf}
 
-    def describe(self, dimension: Dimension) -> str:
-        """Description such as `a whole number of at least 1`, `between 0 and 1` or `greater than 0 and at most 1`."""
+    def describe(self, dimension: Dimension, refused: float = 0.0) -> str:
+        """Description such as `a whole number of at least 1`, `between 0 and 1` or `greater than 0 and at most 1`; with
+        the largest whole number if the refused value is above it."""
+        if self.whole and self.maximum == math.inf and refused > LARGEST_INTEGER:
+            return f"{self.describe(dimension)} and at most 2^53, the largest that is exact here"
         low, high = (format_quantity(bound, dimension) for bound in (self.minimum, self.maximum))
         number = "a whole number " if self.whole else ""
         if self.minimum == -math.inf:
@@ -126,7 +129,9 @@ class QuantityField:
         if self.dimension is None:
             return quantity
         if not self.domain.accepts(quantity.value):
-            raise ValueError(f"`{raw}` is not allowed; it must be {self.domain.describe(self.dimension)}")
+            raise ValueError(
+                f"`{raw}` is not allowed; it must be {self.domain.describe(self.dimension, quantity.value)}"
+            )
         return quantity.value
 
     def number(self, raw: object) -> float:
@@ -145,7 +150,7 @@ class QuantityField:
         value = round(centre.value) if self.domain.whole else centre.value
         wrong = [number for number in (value, *distribution.ends) if not self.domain.accepts(number)]
         if wrong and self.dimension is not None:
-            allowed = self.domain.describe(self.dimension)
+            allowed = self.domain.describe(self.dimension, wrong[0])
             raise ValueError(
                 f"`{text}`: {format_quantity(wrong[0], self.dimension)} is not allowed; it must be {allowed}"
             )

@@ -74,7 +74,8 @@ def _scaled(parameter: Parameter, factor: float, text: str) -> str:
     if not domain.accepts(value):
         near = domain.whole and math.isfinite(value) and domain.accepts(round(value))
         hint = f"; did you mean {round(value)}?" if near else ""
-        raise UsageError(f"`{text}` of {present} is {result}; it must be {domain.describe(parameter.dimension)}{hint}")
+        allowed = domain.describe(parameter.dimension, value)
+        raise UsageError(f"`{text}` of {present} is {result}; it must be {allowed}{hint}")
     return result if parameter.distribution is None else parameter.distribution.scaled(factor, write)
 
 

@@ -282,7 +282,7 @@ class _Reader:
         for run in np.flatnonzero(np.isnan(column.values)):
             raise self._refused(heading, "no number: every run needs a value", int(run))
         for run in np.flatnonzero(~parameter.field.domain.accepts(column.values)):
-            allowed = parameter.field.domain.describe(parameter.dimension)
+            allowed = parameter.field.domain.describe(parameter.dimension, values[run])
             raise self._refused(heading, f"{values[run]:g} is not allowed; it must be {allowed}", int(run))
         return column.values
 
