@@ -644,7 +644,31 @@ def test_explain_takes_the_names_of_phases_that_results_have(whatif_main):
     assert whatif_main("explain", "jacobi2d", "terms.halo") == whatif_main("explain", "jacobi2d", "halo")
 
 
-@pytest.mark.parametrize("name", ["nothing", "nothing.toml", "", "a" * 300, "a\nb", "-", "/dev/null"])
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "successor"), "successor: is a study, not a scenario: `whatif study successor` answers it"),
+        (("run", "successor.toml"), "is a study, not a scenario: `whatif study successor` answers it"),
+        (("run", "jacobi2d", "--platform", "successor"), "`successor` is a study, not a platform: `whatif study"),
+        (("run", "a100-sxm4-80gb"), "is a part, not a scenario: `--set platform.node.gpu.extends=a100-sxm4-80gb`"),
+        (("run", "epyc-7742"), "is a part, not a scenario: `--set platform.node.cpu.extends=epyc-7742` uses it"),
+        (("run", "nvlink2-3"), "is a part, not a scenario: a platform names it in one of its tables"),
+        (("study", "jacobi2d"), "jacobi2d: is a scenario, not a study: `whatif run jacobi2d` evaluates it"),
+        (("study", "summit"), "summit: is a platform, not a study: `whatif run SCENARIO --platform summit` uses it"),
+    ],
+)
+def test_a_shipped_name_of_another_kind_is_told_its_command(whatif_main, words, said):
+    code, out, err = whatif_main(*words)
+    assert (code, out) == (3, "")
+    assert said in err
+
+
+def test_a_path_that_is_not_there_is_not_answered_with_shipped_names(whatif_main):
+    assert whatif_main("run", "sub/nothing.toml") == (3, "", "whatif: sub/nothing.toml: no such file\n")
+    assert whatif_main("run", "/dev/null") == (3, "", "whatif: /dev/null: is not an ordinary file\n")
+
+
+@pytest.mark.parametrize("name", ["nothing", "nothing.toml", "", "a" * 300, "a\nb", "-"])
 def test_files_that_are_not_there(whatif_main, name):
     code, out, err = whatif_main("run", "--", name)
     assert (code, out) == (3, "")

@@ -66,7 +66,11 @@ def test_text_of_a_name_is_not_relative():
     [
         (GPUS, "+10 %", "`+10 %` of 6 is 6.6; it must be a whole number of at least 1; did you mean 7?"),
         (GPUS, "x0", "`x0` of 6 is 0; it must be a whole number of at least 1"),
-        (GPUS, "x1e308", "`x1e308` of 6 is inf; it must be a whole number of at least 1"),
+        (
+            GPUS,
+            "x1e308",
+            "`x1e308` of 6 is inf; it must be a whole number of at least 1 and at most 2^53",
+        ),
         (MEMORY, "-200 %", "`-200 %` of 779.411 GB/s is -779.4108 GB/s; it must be greater than 0 B/s"),
         (MEMORY, "/0", "`/0`: division by 0"),
     ],

@@ -78,7 +78,7 @@ class Domain:
         """Description such as `a whole number of at least 1`, `between 0 and 1` or `greater than 0 and at most 1`; with
         the largest whole number if the refused value is above it."""
         if self.whole and self.maximum == math.inf and refused > LARGEST_INTEGER:
-            return f"{self.describe(dimension)} and at most 2^53, the largest that is exact here"
+            return f"{self.describe(dimension)} and at most 2^53"
         low, high = (format_quantity(bound, dimension) for bound in (self.minimum, self.maximum))
         number = "a whole number " if self.whole else ""
         if self.minimum == -math.inf:

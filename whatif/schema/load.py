@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, takewhile
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -13,12 +13,13 @@ from pydantic import BaseModel, ValidationError
 from whatif.errors import InvalidFileError, Problem, did_you_mean
 from whatif.paths import is_file, is_folder
 from whatif.schema.explain_errors import message_of, path_of
+from whatif.schema.not_found import absent, other_kind, shipped_as_other
 from whatif.schema.parts import extended_tables, part_layer, part_model, without_extends
 from whatif.schema.phase_text import PHASES
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.removal import without_removed
 from whatif.schema.scenario_spec import ScenarioSpec
-from whatif.schema.shipped import NAME_RULE, find, is_name, kind_of, looks_like_platform, names_in
+from whatif.schema.shipped import NAME_RULE, SINGULARS, find, is_name, kind_of, looks_like_platform, names_in
 from whatif.schema.toml import Document, KeyPath, Layer, Layers, dotted, entries, read_document, set_at, walk
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -71,17 +72,11 @@ def load_document(
 
 def _refuse_other(document: Document) -> None:
     """Raise `InvalidFileError` for a study, a part or a platform in place of a scenario."""
-    name = document.name
-    if kind_of(document.data) == "study":
-        raise InvalidFileError([document.problem((), f"is a study, not a scenario: `whatif study {name}` answers it")])
-    if kind_of(document.data) == "part":
-        raise InvalidFileError([document.problem((), f"is a part, not a scenario: {_USE_OF_PARTS}")])
+    kind = kind_of(document.data)
+    if kind in ("study", "part"):
+        raise InvalidFileError([document.problem((), other_kind(kind, "scenario", document.name))])
     if looks_like_platform(document.data):
-        raise InvalidFileError([document.problem((), _is_a_platform(name))])
-
-
-def _is_a_platform(name: str) -> str:
-    return f"is a platform, not a scenario: `whatif run SCENARIO --platform {name}` uses it"
+        raise InvalidFileError([document.problem((), other_kind("platform", "scenario", document.name))])
 
 
 def scenario_layers(
@@ -186,15 +181,10 @@ def _with_parts(layers: Sequence[Layer], folders: Sequence[Path]) -> list[Layer]
     return whole
 
 
-_MOST_NEAR: Final = 1000
-"""Most files of a folder whose names are compared with one that does not exist."""
-_USE_OF_PARTS: Final = 'a platform names it in one of its tables, such as `cpu.extends = "epyc-9654"`'
 _EMPTY_PLATFORM: Final = (
     'is empty; `whatif new NAME --gpu GPU` writes a machine, `extends = "dgx_h100"` begins with a shipped one'
 )
 _EMPTY: Final = "is empty; `whatif new` writes a scenario to begin with, `whatif study --new` a study"
-
-_HPL: Final = "; `whatif hpl HPL.dat --platform NAME` simulates the runs of an HPL.dat"
 
 
 def open_document(source: str | Path, kind: str, folders: Sequence[Path] = ()) -> Document:
@@ -204,16 +194,8 @@ def open_document(source: str | Path, kind: str, folders: Sequence[Path] = ()) -
         return not_empty(read_document(path))
     name = str(source)
     found = find(name, kind, folders) if is_name(name) else None
-    if found is None and name and is_folder(path):
-        raise InvalidFileError([Problem(name, 0, 0, "", "is a folder, not a file")])
-    if found is None and kind == "scenarios" and name in names_in(folders, "platforms"):
-        raise InvalidFileError([Problem(name, 0, 0, "", _is_a_platform(name))])
     if found is None:
-        known = names_in(folders, kind)
-        near = [str(item) for item in islice(path.parent.glob("*.toml"), _MOST_NEAR)] if is_name(path.name) else []
-        hint = did_you_mean(name, [*near, *known]) or f"; known: {', '.join(known)}"
-        hint = _HPL if kind == "scenarios" and name.casefold() == "hpl" else hint
-        raise InvalidFileError([Problem(name or "``", 0, 0, "", f"no such file or shipped name{hint}")])
+        raise InvalidFileError([Problem(name or "``", 0, 0, "", absent(path, name, kind, folders))])
     return read_document(found)
 
 
@@ -256,15 +238,18 @@ def _named(name: str, kind: str, folders: Sequence[Path], asking: Document, at: 
         if kind == "platforms" and not document.data:
             raise InvalidFileError([document.problem((), _EMPTY_PLATFORM)])
         if kind == "platforms" and kind_of(document.data) == "part":
-            raise InvalidFileError([asking.problem(at, f"`{name}` is a part, not a platform: {_USE_OF_PARTS}")])
+            raise InvalidFileError([asking.problem(at, f"`{name}` {other_kind('part', 'platform', name)}")])
         if kind == "platforms" and "application" in document.data:
-            raise InvalidFileError([asking.problem(at, f"`{name}` is a scenario, not a platform")])
+            raise InvalidFileError(
+                [asking.problem(at, f"`{name}` {other_kind('scenario', 'platform', document.name)}")]
+            )
         if kind == "scenarios" and kind_of(document.data) == "platform" and looks_like_platform(document.data):
             message = f'`{name}` is a platform, not a scenario: `platform = "{Path(document.name).stem}"` uses it'
             raise InvalidFileError([asking.problem(at, message)])
         return document
-    reason = _not_found(name, kind, folders)
-    raise InvalidFileError([asking.problem(at, f"`{name}`: {kind.removesuffix('s')} {reason}")])
+    other = shipped_as_other(name, SINGULARS[kind])
+    reason = f" {other}" if other else f": {SINGULARS[kind]} {_not_found(name, kind, folders)}"
+    raise InvalidFileError([asking.problem(at, f"`{name}`{reason}")])
 
 
 def _not_found(name: str, kind: str, folders: Sequence[Path]) -> str:

@@ -14,8 +14,14 @@ from whatif.paths import is_file
 from whatif.schema.toml import read_document
 
 Kind = Literal["scenario", "platform", "part", "study"]
-PLURALS: Final = {"scenario": "scenarios", "platform": "platforms", "part": "parts", "study": "studies"}
+PLURALS: Final[Mapping[Kind, str]] = {
+    "scenario": "scenarios",
+    "platform": "platforms",
+    "part": "parts",
+    "study": "studies",
+}
 """Folders of the kinds of files."""
+SINGULARS: Final[Mapping[str, Kind]] = {folder: kind for kind, folder in PLURALS.items()}
 MOST_FILES: Final = 500
 """Most files of one folder that are read."""
 
@@ -83,9 +89,10 @@ def find(name: str, kind: str, folders: Iterable[Path], asking: str = "") -> Pat
 def _folder_of(path: Path) -> str | None:
     """Folder in which files of the kind of a file are shipped; None for what cannot be read or told."""
     try:
-        return PLURALS.get(kind_of(read_document(path).data) or "")
+        kind = kind_of(read_document(path).data)
     except WhatifError:
         return None
+    return None if kind is None else PLURALS[kind]
 
 
 def _searched(folders: Iterable[Path], kind: str) -> list[Path]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from whatif.errors import InvalidFileError, Problem
 from whatif.paths import is_file
 from whatif.schema.load import open_document, override_layers, validate
+from whatif.schema.not_found import other_kind
 from whatif.schema.removal import without_removed
 from whatif.schema.shipped import kind_of
 from whatif.schema.study_spec import StudySpec
@@ -51,8 +52,9 @@ def open_study(source: str | Path | Document, overrides: Mapping[str, Any] | Non
     Raise `InvalidFileError` with every problem of the file, each with line, column and key.
     """
     document = source if isinstance(source, Document) else open_document(source, FOLDER)
-    if kind_of(document.data) not in ("study", None):
-        raise InvalidFileError([document.problem((), f"is a {kind_of(document.data)}, not a study")])
+    kind = kind_of(document.data)
+    if kind not in ("study", None):
+        raise InvalidFileError([document.problem((), other_kind(kind, "study", document.name))])
     layers = Layers.of([Layer(document), *override_layers(overrides or {})])
     layers = without_removed(StudySpec, layers)
     return StudyFile(validate(StudySpec, layers), layers, document)

@@ -196,7 +196,7 @@ def test_a_study_is_no_scenario_and_a_scenario_no_study(tmp_path):
     with pytest.raises(InvalidFileError, match="is a study, not a scenario: `whatif study"):
         whatif.run(path)
     problem = problem_of(tmp_path / "a.toml")
-    assert problem.message == "is a scenario, not a study"
+    assert problem.message.startswith("is a scenario, not a study: `whatif run")
 
 
 def test_none_removes_a_value_of_a_study_and_of_a_machine(tmp_path):
