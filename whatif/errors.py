@@ -16,7 +16,7 @@ EXIT_USAGE = 2
 EXIT_INVALID_FILE = 3
 EXIT_INFEASIBLE = 4
 EXIT_MOVED = 5
-NOT_TOML, NO_TRACE = "not TOML", "no trace"
+NOT_TOML, NOT_UTF8, TOO_LARGE, NO_TRACE = "not TOML", "not UTF-8", "larger than", "no trace"
 """Beginnings of messages for files of another kind."""
 
 

@@ -439,6 +439,10 @@ def test_errors_of_several_files_are_reported_at_once(whatif_main, tmp_path):
             "runs.csv",
             "runs.csv: a table, not a scenario; `whatif validate SCENARIO --runs runs.csv` compares measured runs\n",
         ),
+        ("run", "ours.nvvp", "ours.nvvp: of another program; `whatif import profile ours.nvvp` reads it\n"),
+        ("check", "ours.nvvp", "ours.nvvp: of another program; `whatif import profile ours.nvvp` reads it\n"),
+        ("run", "long.goal", "long.goal: of another program; `whatif import trace long.goal` reads it\n"),
+        ("run", "some.png", "some.png: this is a binary file, not text\n"),
         ("run", "cut.json", "cut.json:2:1: not JSON: Expecting value; is the file cut off?\n"),
         (
             "import",
@@ -450,6 +454,9 @@ def test_errors_of_several_files_are_reported_at_once(whatif_main, tmp_path):
 def test_a_file_of_another_program_is_answered_with_the_verb_that_reads_it(verb, file, advice, whatif_main, tmp_path):
     (tmp_path / "HPL.dat").write_text("HPLinpack benchmark input file\n")
     (tmp_path / "ours.goal").write_text("num_ranks 1\nrank 0 {\nl1: calc 10\n}\n")
+    (tmp_path / "ours.nvvp").write_bytes((ROOT / "docs" / "examples" / "lammps.nvvp").read_bytes())
+    (tmp_path / "long.goal").write_text("num_ranks 1\nrank 0 {\nl1: calc 10\n}\n" + "\n" * 1_000_000)
+    (tmp_path / "some.png").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00")
     (tmp_path / "runs.csv").write_text("rank_count,iteration_time [s]\n2,0.1\n")
     (tmp_path / "cut.json").write_text('{"a": [1,\n')
     logs = DATA / "runs" / "logs" / "hpcg" / "HPCG-Benchmark_3.1_8nodes.txt"

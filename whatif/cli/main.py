@@ -16,7 +16,16 @@ from whatif import __version__
 from whatif.cli.echo import echo
 from whatif.cli.lazy_group import LazyGroup
 from whatif.cli.process import PipeClosed, end_on_signals, open_streams, silence
-from whatif.errors import EXIT_DEFECT, EXIT_USAGE, NO_TRACE, NOT_TOML, InvalidFileError, WhatifError
+from whatif.errors import (
+    EXIT_DEFECT,
+    EXIT_USAGE,
+    NO_TRACE,
+    NOT_TOML,
+    NOT_UTF8,
+    TOO_LARGE,
+    InvalidFileError,
+    WhatifError,
+)
 from whatif.plugins import Verb, registered_verbs
 
 _HELP: Final[dict[str, str]] = {
@@ -138,7 +147,8 @@ def main() -> None:
 
 def _other_reader(error: WhatifError) -> str:
     """Message for a file of another program where a scenario is expected; empty for any other error."""
-    if not isinstance(error, InvalidFileError) or not error.problems[0].message.startswith((NOT_TOML, NO_TRACE)):
+    foreign = (NOT_TOML, NOT_UTF8, TOO_LARGE, NO_TRACE)
+    if not isinstance(error, InvalidFileError) or not error.problems[0].message.startswith(foreign):
         return ""
     from whatif.api.file_kinds import import_verb, refusal
     from whatif.paths import is_file

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import tomli
 
-from whatif.errors import NOT_TOML, InvalidFileError, Problem
+from whatif.errors import NOT_TOML, NOT_UTF8, TOO_LARGE, InvalidFileError, Problem
 from whatif.schema.locate import positions
 
 MAXIMUM_FILE_SIZE = 1_000_000
@@ -100,13 +100,13 @@ def read_document(path: Path) -> Document:
     except OSError as error:
         raise InvalidFileError([Problem(name, 0, 0, "", f"cannot be read: {error.strerror}")]) from None
     if len(raw) > MAXIMUM_FILE_SIZE:
-        message = f"larger than {MAXIMUM_FILE_SIZE // 1000} kB; a scenario or platform is a few kB"
+        message = f"{TOO_LARGE} {MAXIMUM_FILE_SIZE // 1000} kB; a scenario or platform is a few kB"
         raise InvalidFileError([Problem(name, 0, 0, "", message)])
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        message = f"not UTF-8: byte 0x{raw[error.start]:02x}"
+        message = f"{NOT_UTF8}: byte 0x{raw[error.start]:02x}"
         raise InvalidFileError([Problem(name, line, 1, "", message)]) from None
     kept = _kept_document(text, name, path.parent)
     return replace(kept, data=_copied(kept.data))
