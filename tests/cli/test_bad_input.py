@@ -356,6 +356,16 @@ def test_a_part_in_place_of_a_file_is_told_how_to_use_it(whatif_main, tmp_path, 
     assert f'{said}: a platform names it in one of its tables, such as `cpu.extends = "epyc-9654"`' in err
 
 
+def test_a_fit_into_a_scenario_in_place_of_a_platform_is_told_its_command(whatif_main, tmp_path):
+    text = (ROOT / "scenarios" / "jacobi2d.toml").read_text()
+    (tmp_path / "mine.toml").write_text(text)
+    measured = ROOT / "docs" / "examples" / "osu_bw_nodes.txt"
+    code, _, err = whatif_main("fit", "network", str(measured), "-o", "mine.toml")
+    assert code == 3
+    assert err.endswith("mine.toml:1:1: is a scenario, not a platform: `whatif run mine.toml` evaluates it\n")
+    assert (tmp_path / "mine.toml").read_text() == text
+
+
 def test_the_name_of_a_platform_in_place_of_a_scenario_is_told_how_to_use_it(whatif_main):
     code, out, err = whatif_main("run", "summit")
     assert (code, out) == (3, "")

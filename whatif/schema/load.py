@@ -137,6 +137,9 @@ def load_platform(source: str | Path, folders: Sequence[Path] = ()) -> tuple[Pla
 
 def load_platform_document(document: Document, folders: Sequence[Path] = ()) -> tuple[PlatformSpec, Layers]:
     """Platform of a document that is already read, and its layers."""
+    kind = kind_of(document.data)
+    if kind in ("study", "part") or (kind == "scenario" and "application" in document.data):
+        raise InvalidFileError([document.problem((), other_kind(kind, "platform", document.name))])
     search = document.search(folders)
     chain = extend_chain(document, "platforms", search)
     merged = Layers.of(_with_parts([Layer(_drop(item, "extends")) for item in chain], search))
