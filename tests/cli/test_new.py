@@ -29,6 +29,14 @@ def test_a_wrong_part_names_the_one_that_was_meant(whatif_main, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_phase_of_gpus_on_a_machine_of_processors_names_the_option(whatif_main, tmp_path):
+    code, out, err = whatif_main("new", "mine", "--processor", "epyc-7742", "--phase", "gemm")
+    assert (code, out) == (2, "")
+    reason = "mine_machine has no GPU for these products (`[platform.node.gpu]`)"
+    assert err == f"whatif: application.phases.gemm: {reason}; add --gpu PART, of `whatif list parts`\n"
+    assert not list(tmp_path.iterdir())
+
+
 def test_wrong_platform_and_phases_are_reported_together(whatif_main, tmp_path):
     code, _, err = whatif_main("new", "mine", "--platform", "lassn", "--phase", "a=x.jsn", "--phase", "stencl")
     assert code == 2

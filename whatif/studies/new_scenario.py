@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from whatif.atomic import write_text
 from whatif.core.scenario import Scenario
-from whatif.errors import UsageError
+from whatif.errors import InvalidFileError, UsageError
 from whatif.files.machine_template import MachineParts
 from whatif.files.scenario_template import template
 from whatif.importers.mapping import split_unit
@@ -101,9 +101,20 @@ def new_scenario(
             write_text(Path(made) / f"{name}.toml", files[path.parent / f"{name}.toml"])
         text = template(path.stem, name, search, named_phases(sources), path.parent)
         scenario = Scenario(parse_document(text, path.name, path.parent), folders=search)
-        _ = scenario.program
+        _require_valid(scenario, machine)
         found = NewScenario(path, text) if runs is None else _with_runs(scenario, path, runs)
     return replace(found, others={**files, **found.others})
+
+
+def _require_valid(scenario: Scenario, machine: str | MachineParts) -> None:
+    """Raise `UsageError` for phases that the machine does not allow: no file is written whose line could be named."""
+    try:
+        _ = scenario.program
+    except InvalidFileError as error:
+        lines = [f"{problem.key}: {problem.message}" for problem in error.problems]
+        lacks_gpu = isinstance(machine, MachineParts) and not machine.gpu and "has no GPU" in str(error)
+        hint = "; add --gpu PART, of `whatif list parts`" if lacks_gpu else ""
+        raise UsageError("\n".join(lines) + hint) from None
 
 
 def _with_runs(scenario: Scenario, path: Path, runs: Path) -> NewScenario:
