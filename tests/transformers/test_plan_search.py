@@ -106,6 +106,15 @@ def test_what_is_refused(whatif_main):
     assert "plans fits DGX H100" in error
 
 
+def test_plans_without_room_say_what_the_smallest_needs(whatif_main):
+    search = ("tune", "transformer", "llama_training", "--set", "application.rank_count=1")
+    code, _, error = whatif_main(*search)
+    assert code == 4
+    assert "DGX H100: the smallest needs 1.297 TB a device, which has 80 GB" in error
+    assert whatif_main(*search, "--set", "platform.node.gpu.memory_size=1.296 TB")[0] == 4
+    assert whatif_main(*search, "--set", "platform.node.gpu.memory_size=1.298 TB")[0] == 0
+
+
 def test_the_plan_that_was_measured_is_among_the_first_five():
     """Llama 3 70B on 64 H100 (NVIDIA Megatron Bridge 26.04)."""
     found = whatif.tune_transformer("llama_training", top=5)

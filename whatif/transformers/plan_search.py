@@ -19,11 +19,13 @@ from whatif.plotting.presentable import Presentable
 from whatif.plugins import resolve
 from whatif.table import Table
 from whatif.transformers.model_parts import PLAN
-from whatif.units import ONE, SECOND, Dimension, counted, format_quantity
+from whatif.units import BYTE, ONE, SECOND, Dimension, counted, format_quantity
 from whatif.vocabulary import PRODUCT_PRECISIONS
 
 MOST_PLANS: Final = 20_000_000
 _CHUNK: Final = 50_000
+_AMPLE: Final = "1 EB"
+"""Memory of a device that no plan fills."""
 _SPACES: Final = {
     "training": "whatif.transformers.training.plan_space:SPACE",
     "serving": "whatif.transformers.serving.plan_space:SPACE",
@@ -143,13 +145,28 @@ def search_plans(scenario: Scenario, *, keep: Sequence[str] = (), top: int = 10)
     if count > MOST_PLANS:
         raise UsageError(f"{count:,} plans, more than {MOST_PLANS:,}: keep some keys with --keep")
     words = [dict(zip(space.choices, chosen, strict=True)) for chosen in product(*choices)]
-    found = [_evaluated(scenario, space, chosen, sizes) for chosen in words]
-    columns = {key: np.concatenate([part[key] for part in found]) for key in found[0]}
+    columns = _all_evaluated(scenario, space, words, sizes)
     present = float(evaluate(scenario.program).column("iteration_time"))
     if not len(columns["iteration_time"]):
-        raise InfeasiblePointError(f"none of {count:,} plans fits {scenario.program.loaded.scenario.platform.name}")
+        name = scenario.program.loaded.scenario.platform.name
+        raise InfeasiblePointError(f"none of {count:,} plans fits {name}{_least_memory(scenario, space, words, sizes)}")
     best = _best(space, columns, top)
     return PlanSearch(space, best, present, count, len(columns["iteration_time"]), _binds(scenario, space, best))
+
+
+def _least_memory(
+    scenario: Scenario, space: PlanSpace, choices: Sequence[Mapping[str, str]], sizes: Mapping[str, FloatArray]
+) -> str:
+    """Words about the plan that needs the least memory, of those that only memory prevents; empty without one."""
+    room = f"{GPU}.memory_size"
+    if room not in scenario.program.parameters:
+        return ""
+    needed = _all_evaluated(scenario.with_overrides({room: _AMPLE}), space, choices, sizes)["memory_size"]
+    if not len(needed):
+        return ""
+    compared = (float(needed.min()), float(evaluate(scenario.program).values[room]))
+    least, there = (format_quantity(size, BYTE) for size in compared)
+    return f": the smallest needs {least} a device, which has {there}; more ranks share it (application.rank_count)"
 
 
 def _with_stated(sizes: Mapping[str, FloatArray], scenario: Scenario) -> dict[str, FloatArray]:
@@ -231,6 +248,14 @@ def _space(scenario: Scenario) -> PlanSpace:
 def _plan(scenario: Scenario) -> Any:
     """Plan of a scenario that has a space of plans."""
     return cast("Any", scenario.program.loaded.scenario.application).plan
+
+
+def _all_evaluated(
+    scenario: Scenario, space: PlanSpace, choices: Sequence[Mapping[str, str]], sizes: Mapping[str, FloatArray]
+) -> Columns:
+    """Plans that can run, with any of the choices, and their results."""
+    found = [_evaluated(scenario, space, chosen, sizes) for chosen in choices]
+    return {key: np.concatenate([part[key] for part in found]) for key in found[0]}
 
 
 def _evaluated(
