@@ -244,8 +244,17 @@ sustained_fraction = 0
         ("platfrm,rank_count,iteration_time [us]\nsummit,6,5400\n", "did you mean `platform`"),
         (
             "platform,rank_count,iteration_time [us]\nsummit,6,5400\nsummit,12\n",
-            "a.csv: line 3: a row that was cut off\n",
+            "a.csv:3:1: a row that was cut off\n",
         ),
+        ("rank_count,iteration_time [ms]\n6,abc\n", "a.csv:2:1: iteration_time [ms]: `abc` is not a number\n"),
+        ("rank_count,iteration_time\n6,5\n12,x\n18,y\n24,z\n", "a.csv:3:1: iteration_time: `x` is not a number; state"),
+        ("rank_count,iteration_time [ms]\n6,5\nabc,5\n", "a.csv:3:1: rank_count: `abc` is not a number"),
+        ("rank_count,iteration_time [ms]\n6,5\nabc,5\n12,4\n", "a.csv:3:1: rank_count: `abc` is not a number\n"),
+        (
+            "rank_count,iteration_time [ms]\n6,1e400\n",
+            "a.csv:2:1: iteration_time [ms]: inf: too large for a 64-bit float",
+        ),
+        ("platform,iteration_time [ms]\nsummit,5\n\nsummt,4\n", "a.csv:4:1: `summt`: platform not found"),
     ],
 )
 def test_files_of_runs_name_what_is_wrong(whatif_main, tmp_path, rows, message):

@@ -35,7 +35,7 @@ def test_a_missing_cell_is_missing_without_a_word(cell):
 def test_a_word_for_a_number_is_a_failed_run_that_is_counted(cell):
     table = read_runs_csv(f"nodes,time [s]\n1,8\n2,{cell}\n4,2\n8,{cell}\n", "f.csv")
     assert_array_equal(table.columns["time"].values, [8, NAN, 2, NAN])
-    assert warnings(table) == f"f.csv: `time [s]`: 2 rows have `{cell}` for a number, taken as missing"
+    assert warnings(table) == f"f.csv:3: `time [s]`: 2 rows have `{cell}` for a number, taken as missing"
 
 
 @pytest.mark.parametrize("cell", ["1O0", "12s", "1.2.3", "=A1", "1,5"])

@@ -183,15 +183,16 @@ def test_overrides_of_what_the_runs_state_have_no_effect(whatif_main, nap, tmp_p
 
 @pytest.mark.parametrize("word", ["TIMEOUT", "abc"])
 def test_failed_runs_are_counted(whatif_main, nap, tmp_path, word):
-    lost = f"runs.csv: `iteration_time [ms]`: 1 row has `{word}` for a number, taken as missing"
+    lost = f"`iteration_time [ms]`: 1 row has `{word}` for a number, taken as missing"
     for rows, code in (("6,9\n12,9\n", 0), ("6,9\n", 2)):
         runs(tmp_path, f"rank_count,iteration_time [ms]\n{rows}24,{word}\n")
-        assert f"warning: {lost}" in whatif_main("validate", "nap.toml", "--runs", "runs.csv")[2]
+        noted = f"warning: runs.csv:{rows.count(chr(10)) + 2}: {lost}"
+        assert noted in whatif_main("validate", "nap.toml", "--runs", "runs.csv")[2]
         found, _, err = whatif_main("calibrate", "nap.toml", "--runs", "runs.csv")
         assert (found, lost in err) == (code, True)
     runs(tmp_path, f"rank_count,iteration_time [ms]\n6,9\n12,9\n{word},9\n")
     code, _, err = whatif_main("validate", "nap.toml", "--runs", "runs.csv")
-    assert (code, "runs.csv:4:1: rank_count: no number: every run needs a value" in err) == (3, True)
+    assert (code, f"runs.csv:4:1: rank_count: `{word}` is not a number" in err) == (3, True)
 
 
 @pytest.mark.parametrize(("runs", "message"), [(".", "a folder, not a file of runs"), ("no.csv", "no such file")])

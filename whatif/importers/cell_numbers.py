@@ -43,8 +43,8 @@ class Numbers:
     """Numbers of a column, NaN where a cell is missing, and remarks about them."""
 
     values: FloatArray
-    words: tuple[str, ...] = ()
-    """Words in the place of numbers, such as TIMEOUT, one for each such cell."""
+    words: tuple[tuple[int, str], ...] = ()
+    """Words in the place of numbers, such as TIMEOUT, with the position of each such cell."""
     wrong: tuple[int, str] | None = None
     """Position of the first cell that is not a number, and what is wrong with it."""
     durations: bool = False
@@ -86,7 +86,8 @@ def numbers_of(cells: Sequence[str], heading: str = "", separator: str = ",") ->
         if value is None and wrong is None:
             wrong = at, _not_a_number(cell, heading, first, bool(scale))
         known[cell] = float("nan") if value is None else value
-    words = tuple(cell for cell in cells if _WORD.fullmatch(cell) and not is_missing(cell) and not is_number(cell))
+    places = ((at, cell) for at, cell in enumerate(cells) if _WORD.fullmatch(cell))
+    words = tuple((at, cell) for at, cell in places if not is_missing(cell) and not is_number(cell))
     durations = bool(scale) and any(_LONG.fullmatch(cell) or _SHORT.fullmatch(cell) for cell in known)
     return Numbers(np.array([known[cell] for cell in cells]), words, wrong, durations, is_decimal)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.errors import UsageError
+from whatif.errors import InvalidFileError, Problem, UsageError
 from whatif.importers.cell_numbers import is_missing, looks_like_number
 from whatif.importers.mapping import (
     DURATIONS,
@@ -68,6 +68,8 @@ class RunSheet:
     """Line of each row in the file."""
     warnings: tuple[str, ...] = ()
     """Words in the place of numbers, taken as missing, and how other cells were read."""
+    words: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    """Words in the place of numbers by line, by heading."""
 
 
 def read_run_sheet(path: Path) -> RunSheet:
@@ -80,10 +82,17 @@ def read_run_sheet(path: Path) -> RunSheet:
         rows = read_rows(chain((first,), texts), sheet, wanted, {}, file)
     rows.refuse_wrong(wanted)
     if not rows.count or rows.warnings:
-        cut = (f"line {text.removeprefix(f'{file}:').replace(', left out', '')}" for text in rows.warnings)
-        raise refuse(file, "; ".join(cut) or "no runs: only a line of headings")
+        raise _cut_off(rows) or refuse(file, "no runs: only a line of headings")
     values = {_heading(rows, at): _joined(rows, at) for at in wanted}
-    return RunSheet(file, values, np.concatenate(rows.lines), tuple(rows.remarks))
+    words = {_heading(rows, at): words for at, words in rows.words.items()}
+    return RunSheet(file, values, np.concatenate(rows.lines), tuple(rows.remarks), words)
+
+
+def _cut_off(rows: SheetRows) -> InvalidFileError | None:
+    """Error about rows that the reader would leave out, each with its line; None without any."""
+    found = (text.removeprefix(f"{rows.file}:").partition(": ") for text in rows.warnings)
+    problems = [Problem(rows.file, int(line), 1, "", text.replace(", left out", "")) for line, _, text in found]
+    return InvalidFileError(problems) if problems else None
 
 
 @dataclass(frozen=True)

@@ -52,8 +52,8 @@ class SheetRows:
     """First cell that is not a number, of the columns of numbers that are left as texts."""
     durations: set[int] = field(default_factory=set)
     """Columns of durations, in seconds where their headings have no unit."""
-    words: dict[int, list[str]] = field(default_factory=dict)
-    """Words in the place of numbers, by column."""
+    words: dict[int, dict[int, str]] = field(default_factory=dict)
+    """Words in the place of numbers by line, by column."""
     decimal_commas: bool = False
 
     def add(self, frame: Cells, lines: NDArray[np.int64], wanted: Mapping[int, bool]) -> None:
@@ -66,7 +66,7 @@ class SheetRows:
                 self.wrong.setdefault(at, refuse(self.file, found.wrong[1], line, heading))
                 continue
             frame[at] = found.values
-            self.words.setdefault(at, []).extend(found.words)
+            self.words.setdefault(at, {}).update((int(lines[row]), word) for row, word in found.words)
             self.durations |= {at} if found.durations else set()
             self.decimal_commas |= found.decimal_commas
         self.frames.append(frame)
@@ -82,7 +82,11 @@ class SheetRows:
     @property
     def remarks(self) -> list[str]:
         """Warnings, and how cells that are no plain numbers were read."""
-        found = [f"{self.file}: {failures(self.sheet.names[at], words)}" for at, words in self.words.items() if words]
+        found = [
+            f"{self.file}:{next(iter(words))}: {failures(self.sheet.names[at], [*words.values()])}"
+            for at, words in self.words.items()
+            if words
+        ]
         for at, error in self.wrong.items():
             problem = error.problems[0]
             place = f"{self.file}:{problem.line}: `{self.sheet.names[at][:80]}`"

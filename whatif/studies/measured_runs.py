@@ -18,6 +18,7 @@ from whatif.core.sweep import PLATFORM_PARAMETER, is_machine, parameter_points, 
 from whatif.core.term import Program
 from whatif.errors import InvalidFileError, UsageError, WhatifError, did_you_mean
 from whatif.importers.mapping import split_unit
+from whatif.importers.numbers import is_number
 from whatif.importers.run_columns import has_known_unit, size_of_unit, usual_heading
 from whatif.importers.runs_csv import RunSheet, read_run_sheet
 from whatif.importers.text import refuse
@@ -270,7 +271,16 @@ class _Reader:
         try:
             return parameter_points(path, values.tolist(), self.program, DEFAULT_MAXIMUM_POINTS)
         except WhatifError as problem:
-            raise self._refused(heading, str(problem).removeprefix(f"sweep `{path}`: ")) from None
+            raise self._refused(heading, *self._first_wrong(path, values, problem)) from None
+
+    def _first_wrong(self, path: str, values: NDArray[Any], problem: WhatifError) -> tuple[str, int | None]:
+        """Reason why the values of a column are refused, and the run of the first one that is refused alone."""
+        for value, run in zip(*np.unique(values.astype(str), return_index=True), strict=True):
+            try:
+                parameter_points(path, [str(value)], self.program, DEFAULT_MAXIMUM_POINTS)
+            except WhatifError as own:
+                return str(own).removeprefix(f"sweep `{path}`: "), int(run)
+        return str(problem).removeprefix(f"sweep `{path}`: "), None
 
     def _numbers(self, parameter: Parameter | None, heading: str, values: NDArray[Any]) -> NDArray[Any]:
         if parameter is None or parameter.field is None:
@@ -280,7 +290,9 @@ class _Reader:
             expected = f"in {parameter.dimension}" if parameter.dimension != ONE else "a number without a unit"
             raise self._refused(heading, f"is {_unit(column)}; {parameter.path} is {expected}")
         for run in np.flatnonzero(np.isnan(column.values)):
-            raise self._refused(heading, "no number: every run needs a value", int(run))
+            raise self._refused(
+                heading, self._word(heading, int(run)) or "no number: every run needs a value", int(run)
+            )
         for run in np.flatnonzero(~parameter.field.domain.accepts(column.values)):
             allowed = parameter.field.domain.describe(parameter.dimension, values[run])
             raise self._refused(heading, f"{values[run]:g} is not allowed; it must be {allowed}", int(run))
@@ -290,14 +302,17 @@ class _Reader:
         parts = _parts_of(name, self.program)
         assert parts is not None
         if values.dtype == object:
-            raise self._refused(heading, f"`{values[0]}` is not a number; state the unit in the heading: `{name} [us]`")
+            first, text = next((run, text) for run, text in enumerate(values) if text and not is_number(text))
+            message = f"`{text[:40]}` is not a number; state the unit in the heading: `{name} [us]`"
+            raise self._refused(heading, message, first)
         column, expected = self._column(heading, values), self.program.dimension_of(parts[0])
         if column.dimension != expected:
             raise self._refused(heading, f"is {_unit(column)}; it must be in {expected}: `{name} [{expected}]`")
         for run in np.flatnonzero(np.isinf(column.values) | (column.values <= 0)):
-            raise self._refused(heading, f"{values[run]:g}: a measured value must be greater than 0", int(run))
+            rule = "too large for a 64-bit float" if values[run] > 0 else "a measured value must be greater than 0"
+            raise self._refused(heading, f"{values[run]:g}: {rule}", int(run))
         if not np.isfinite(column.values).any():
-            raise self._refused(heading, "no values")
+            raise self._refused(heading, self._word(heading, 0) or "no values", 0)
         return MeasuredResult(name, parts, self._category(name, parts), column)
 
     def _category(self, name: str, parts: tuple[str, ...]) -> str:
@@ -314,6 +329,11 @@ class _Reader:
         except UnitError as problem:
             raise self._refused(heading, f"{problem}; known are such as us, MB and GB/s") from None
         return Column(values * scale, dimension, written)
+
+    def _word(self, heading: str, run: int) -> str:
+        """Message about the word in the place of the number of a run; empty without one."""
+        word = self.sheet.words.get(heading, {}).get(int(self.sheet.lines[run]), "")
+        return f"`{word[:40]}` is not a number" if word else ""
 
     def _refused(self, heading: str, message: str, run: int | None = None) -> InvalidFileError:
         line = 0 if run is None else int(self.sheet.lines[run])
