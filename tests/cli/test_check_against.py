@@ -101,3 +101,37 @@ def test_a_run_that_takes_no_time_is_held(whatif_main, tmp_path):
     held = json.loads((tmp_path / "held.json").read_text(encoding="utf-8"))["results"]["nothing.toml"]
     assert (held["total_time"], held["mean_power"]) == (0.0, 0.0)
     assert whatif_main("check", "nothing.toml", "--against", "held.json")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "[application.phases.stencil]\ncompute_fraction = 0.9\nload_store_fraction = 0.5",
+            "application.phases.stencil: compute_fraction and load_store_fraction together exceed 1",
+        ),
+        ("[application]\nrank_count = 60000", "the ranks need more nodes than the platform has"),
+    ],
+)
+def test_a_scenario_that_can_never_be_run_is_valid_and_infeasible(whatif_main, tmp_path, text, reason):
+    (tmp_path / "mine.toml").write_text(f'extends = "jacobi2d"\n{text}\n')
+    code, out, err = whatif_main("check", "mine.toml")
+    assert (code, out) == (4, "mine.toml: ok (scenario)\n")
+    assert err.startswith(f"whatif: mine.toml: its own point is infeasible: {reason}")
+
+
+def test_a_sweep_may_begin_at_an_infeasible_point(whatif_main, tmp_path):
+    text = (
+        'extends = "jacobi2d"\n[application]\nrank_count = 60000\n[sweep.ranks]\n"application.rank_count" = "6, 12"\n'
+    )
+    (tmp_path / "mine.toml").write_text(text)
+    assert whatif_main("check", "mine.toml")[0] == 0
+    assert whatif_main("run", "mine.toml")[0] == 0
+
+
+def test_a_check_simulates_nothing(whatif_main, tmp_path, monkeypatch):
+    monkeypatch.setattr("whatif.core.message_simulation.each_point", None)
+    (tmp_path / "mine.toml").write_text('extends = "jacobi2d"\n[application]\ncommunication = "simulated"\n')
+    assert whatif_main("check", "mine.toml")[0] == 0
+    with pytest.raises(TypeError):
+        whatif_main("run", "mine.toml")

@@ -38,8 +38,9 @@ def check(
     """Problems of scenario, platform and part files, given by path or name, and results that differ from stored ones.
 
     `against` is a JSON file of results; a result may differ by the share `tolerance` (default 0.1 %). `update` writes
-    the present results into that file. The outcome is returned; its `raise_for_problems` raises `InvalidFileError` and
-    `MovedError`. Raise `UsageError` for options that do not fit together.
+    the present results into that file. The outcome is returned; its `raise_for_problems` raises `InvalidFileError`,
+    `InfeasiblePointError` for a scenario that can never be run, and `MovedError`. Raise `UsageError` for options that
+    do not fit together.
 
     >>> import whatif
     >>> [file.kind for file in whatif.check("jacobi2d", "summit").files]

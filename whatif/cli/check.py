@@ -21,7 +21,10 @@ from whatif.cli.values import FilePath
               help="Share by which a result may differ: `1 %` or 0.01.  [default: 0.1 %]")  # fmt: skip
 @click.option("--update", is_flag=True, help="Write the present results into the file of --against.")
 def command(files: tuple[str, ...], **options: Any) -> None:
-    """Check FILE.., each a scenario, a platform or a part, by path or name; exit with 3 if any is invalid."""
+    """Check FILE.., each a scenario, a platform or a part, by path or name.
+
+    Exit with 3 if any is invalid, with 4 if a scenario is infeasible: it can never be run.
+    """
     from whatif.api.scenarios import check
 
     checks = check(*files, **options)

@@ -10,6 +10,7 @@ from typing import Any
 
 from whatif.axes import Grid
 from whatif.core.answer_words import is_time
+from whatif.core.evaluate import evaluate
 from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import file_axes, grid_of
@@ -42,6 +43,8 @@ class CheckedFile:
     """Platform of a file; None for a shipped one."""
     unused: tuple[Problem, ...] = ()
     """Entries of its `[sources]` that cover no value."""
+    obstacle: str = ""
+    """Reason why a scenario without a sweep cannot be run; empty for one that can."""
 
     @property
     def unstated(self) -> tuple[str, ...]:
@@ -90,9 +93,14 @@ class FileChecks(Presentable):
         return Table.of_rows({"file": None, "kind": None, "problems": None}, rows)
 
     def raise_for_problems(self) -> None:
-        """Raise `InvalidFileError` for invalid files, `MovedError` for results that differ."""
+        """Raise `InvalidFileError` for invalid files, `InfeasiblePointError` for scenarios that cannot be run,
+        `MovedError` for results that differ."""
         if self.problems:
             raise InvalidFileError(self.problems)
+        if infeasible := [
+            f"{file.name}: its own point is infeasible: {file.obstacle}" for file in self.files if file.obstacle
+        ]:
+            raise InfeasiblePointError("\n".join(infeasible))
         if self.moved:
             raise MovedError(f"not as in {self.against}; `whatif diff` shows why, --update stores the present results")
 
@@ -159,7 +167,19 @@ def _check_scenario(name: str, scenario: Scenario) -> CheckedFile:
     grid_of(file_axes(scenario.program, DEFAULT_MAXIMUM_POINTS), DEFAULT_MAXIMUM_POINTS)
     if (runs := stated_runs(scenario)) is not None and runs.is_file():
         measured_runs(scenario)
-    return CheckedFile(name, "scenario", scenario=scenario)
+    return CheckedFile(name, "scenario", scenario=scenario, obstacle=_obstacle(scenario))
+
+
+def _obstacle(scenario: Scenario) -> str:
+    """Reason why the own point of a scenario is infeasible; empty for a feasible one, and for a scenario with a sweep.
+
+    Conditions alone are evaluated, as phases may be simulated.
+    """
+    program = scenario.program
+    if program.loaded.scenario.sweep:
+        return ""
+    conditions = program.part(constraint.term for constraint in program.constraints)
+    return evaluate(replace(conditions, constraints=program.constraints)).obstacle()
 
 
 def _missing_runs(scenario: Scenario) -> Iterator[str]:
