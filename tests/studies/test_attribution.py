@@ -114,6 +114,24 @@ def test_drawn_orders_approximate_all_with_a_stated_error(monkeypatch):
     assert [change.contribution for change in again.changes] == [change.contribution for change in drawn.changes]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("jacobi2d", "minife"), "Jacobi2D and MiniFE are different applications"),
+        (
+            ("jacobi2d", "jacobi2d_strong", "--by", "table"),
+            "contributions of up to 9.9 times the difference cancel each other",
+        ),
+        (("jacobi2d", "--platform", "lassen"), ""),
+    ],
+)
+def test_shares_without_meaning_are_named_with_another_verb(whatif_main, arguments, reason):
+    code, _, err = whatif_main("diff", *arguments)
+    warned = f"warning: {reason}, so that shares of the difference have no meaning; `whatif differences` shows"
+    assert (code, warned in err) == (0, bool(reason))
+    assert ("no meaning" in err) == bool(reason)
+
+
 def test_a_phase_can_be_selected_and_a_wrong_name_is_refused():
     one, other = Scenario.open("minife").program, Scenario.open("minife", platform="jupiter").program
     whole, phase = attribute(one, other, by_table=True), attribute(one, other, "terms.waxpby", by_table=True)

@@ -41,6 +41,8 @@ _PAIRS: Final = 256
 _CHUNK: Final = 16_384
 """Points evaluated at a time."""
 _BAR_WIDTH, _CELL_WIDTH = 24, 20
+_MOST_SHARE: Final = 5.0
+"""Largest share of the difference, of a single change, that says something about its cause."""
 _SAME: Final = 1e-12
 """Relative difference up to which two results count as equal."""
 
@@ -330,4 +332,18 @@ def difference_study(first: Scenario, second: Scenario, result: str, by: Groupin
     require_choice("by", by, GROUPINGS)
     require_least("seed", seed, 0)
     found = attribute(first.program, second.program, result, by_table=by == "table", seed=seed)
-    return replace(found, names=names_of(first, second)).about(first, second)
+    found = replace(found, names=names_of(first, second)).about(first, second)
+    return replace(found, remarks=(*found.remarks, *_without_meaning(found, first, second)))
+
+
+def _without_meaning(found: Attribution, first: Scenario, second: Scenario) -> Iterator[str]:
+    """Warning where shares of the difference say nothing: of different applications, or where contributions cancel."""
+    one, other = (scenario.program.loaded.scenario.application.name for scenario in (first, second))
+    largest = max((abs(change.contribution) for change in found.changes), default=0.0)
+    total = abs(found.after - found.before)
+    reason = f"{one} and {other} are different applications" if one != other else ""
+    if not reason and total and largest > _MOST_SHARE * total:
+        reason = f"contributions of up to {largest / total:,.3g} times the difference cancel each other"
+    if reason and found.changes:
+        advice = "`whatif differences` shows results and values side by side"
+        yield f"warning: {reason}, so that shares of the difference have no meaning; {advice}"
