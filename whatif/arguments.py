@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from whatif.errors import UsageError
+from whatif.errors import EXPECTED_LEVEL, UsageError
 from whatif.units import parse_share
 
 Share = float | str
@@ -15,20 +15,31 @@ Share = float | str
 def share_of(option: str, share: Share) -> float:
     """Share of 0 or more, above 1 only in per cent; raise `UsageError` that names the option, `--level` or `--spread
     assumed=`."""
-    stated = f"{option}{'' if option.endswith('=') else ' '}{share}"
-    number = parse_share(share) if isinstance(share, str) else share
-    if number is None or not 0 <= number < math.inf:
-        raise UsageError(f"{stated}: expected a share, such as 20% or 0.2")
-    if number > 1 and "%" not in str(share):
-        raise UsageError(f"{stated}: is {number:.0%}; for {share} per cent write `{share}%`")
-    return number
+    return _share(option, share, lambda _: True, "")
 
 
 def positive_share(option: str, share: Share) -> float:
     """Share above 0 and at most 1; raise `UsageError` that names the option."""
-    number = share_of(option, share)
-    if not 0 < number <= 1:
-        raise UsageError(f"{option} {share}: expected a share above 0 and at most 100 %, such as 95%")
+    return _share(
+        option, share, lambda number: 0 < number <= 1, "expected a share above 0 and at most 100 %, such as 95%"
+    )
+
+
+def level_of(share: Share) -> float:
+    """Level of intervals, above 0 and below 1; raise `UsageError` that names `--level`."""
+    return _share("--level", share, lambda number: 0 < number < 1, EXPECTED_LEVEL)
+
+
+def _share(option: str, share: Share, accepts: Callable[[float], bool], expected: str) -> float:
+    """Share that is accepted, above 1 only in per cent; raise `UsageError` that names the option."""
+    stated = f"{option}{'' if option.endswith('=') else ' '}{share}"
+    number = parse_share(share) if isinstance(share, str) else share
+    if number is None or not 0 <= number < math.inf:
+        raise UsageError(f"{stated}: {expected or 'expected a share, such as 20% or 0.2'}")
+    if number > 1 and "%" not in str(share) and accepts(number / 100):
+        raise UsageError(f"{stated}: is {number:.0%}; for {share} per cent write `{share}%`")
+    if not accepts(number):
+        raise UsageError(f"{stated}: {expected}")
     return number
 
 

@@ -199,10 +199,11 @@ FORMATS_BY_SUFFIX: Final = {
 }
 
 
-def format_of(path: Path | None, stated: str | None, formats: Collection[str]) -> str:
+def format_of(path: Path | None, stated: str | None, formats: Collection[str], pictures: Collection[str] = ()) -> str:
     """Format of a table: the stated one, else that of the file name, else `table`.
 
-    Raise `UsageError` for a name of another format, or of none of `formats`.
+    Raise `UsageError` for a name of another format, or of none of `formats`; the message names the endings of
+    `pictures`, too.
     """
     if path is None:
         return stated or "table"
@@ -210,7 +211,7 @@ def format_of(path: Path | None, stated: str | None, formats: Collection[str]) -
     if stated is not None and named not in (None, stated):
         raise UsageError(f"{path}: `{path.suffix}` is the format {named}, not {stated}")
     if stated is None and named not in formats:
-        known = ", ".join(suffix for suffix, name in FORMATS_BY_SUFFIX.items() if name in formats)
+        known = ", ".join([*(ending for ending, name in FORMATS_BY_SUFFIX.items() if name in formats), *pictures])
         found = f"`{path.suffix}` is no known format" if path.suffix else "the name has no ending"
         raise UsageError(f"{path}: {found}: use {known}, or --format")
     return stated or str(named)

@@ -101,6 +101,16 @@ def test_levels_are_shares_everywhere():
     assert fits[0].equals(fits[1])
     with pytest.raises(UsageError, match="--level 90: is 9000%; for 90 per cent write `90%`"):
         whatif.fit_regression(GRID, level="90", **options)
+    for level in ("150", "150%", "0"):
+        with pytest.raises(UsageError, match=f"--level {level}: expected a level above 0 % and below 100 %"):
+            whatif.fit_regression(GRID, level=level, **options)
+
+
+def test_per_cent_are_suggested_where_they_are_allowed():
+    with pytest.raises(UsageError, match="--within 100: is 10000%; for 100 per cent write `100%`"):
+        positive_share("--within", "100")
+    with pytest.raises(UsageError, match="--within 150: expected a share above 0 and at most 100 %, such as 95%"):
+        positive_share("--within", "150")
 
 
 @pytest.mark.parametrize(("share", "number"), [("20%", 0.2), (" 0.2 ", 0.2), (0.2, 0.2), ("150 %", 1.5), (0, 0)])

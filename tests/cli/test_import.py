@@ -76,6 +76,8 @@ def test_a_sheet_is_told_which_verbs_read_it(whatif_main, tmp_path):
 def test_a_missing_an_empty_and_an_unknown_file_are_told_apart(whatif_main, tmp_path):
     (tmp_path / "empty.txt").touch()
     (tmp_path / "empty.csv").touch()
+    (tmp_path / "empty.toml").touch()
+    (tmp_path / "bytes.toml").write_bytes(b"\x00\x01\x02")
     (tmp_path / "words.txt").write_text("some words\n")
     (tmp_path / "HPL.dat").write_text("HPLinpack benchmark input file\n")
     (tmp_path / "cut.json").write_text('{"kept": [\n{"x": 1')
@@ -89,13 +91,15 @@ def test_a_missing_an_empty_and_an_unknown_file_are_told_apart(whatif_main, tmp_
         "HPL.dat": "HPL.dat: an input of HPL; `whatif hpl HPL.dat --platform PLATFORM` simulates its runs\n",
         "cut.json": "cut.json:3:1: not JSON: ",
         "raw.bin": "raw.bin: this is a binary file, not text",
+        "empty.toml": "empty.toml: the file is empty\n",
+        "bytes.toml": "bytes.toml: this is a binary file, not text\n",
         "own.toml": "own.toml: not a file of another program; `whatif check own.toml` reads it\n",
         str(tmp_path): f"{tmp_path}: not recognised by its content; name its kind: ",
         "netwrok": "no command `netwrok`; did you mean `network`?",
     }
     for name, message in expected.items():
         code, out, err = whatif_main("import", name)
-        unreadable = name in ("empty.txt", "empty.csv", "cut.json", "raw.bin")
+        unreadable = name in ("empty.txt", "empty.csv", "empty.toml", "bytes.toml", "cut.json", "raw.bin")
         assert (code, out) == (3 if unreadable else 2, ""), name
         assert err.startswith(f"whatif: {message}")
 

@@ -46,6 +46,21 @@ def test_a_file_of_html_is_a_page_with_the_table_that_is_printed(whatif_main, tm
 
 
 @pytest.mark.parametrize(
+    ("words", "endings"),
+    [
+        (("run", "jacobi2d"), ".csv, .json, .md, .parquet, .txt, .svg, .png, .pdf"),
+        (("sensitivity", "jacobi2d"), ".csv, .html, .json, .md, .txt, .svg, .png, .pdf"),
+        (("import", "network", str(ROOT / "docs/examples/messages.csv")), ".csv, .html, .json, .md, .txt"),
+        (("explain", "jacobi2d"), ".json, .md, .tex, .txt"),
+    ],
+)
+def test_an_unknown_ending_is_answered_with_all_that_the_verb_writes(whatif_main, words, endings):
+    code, out, err = whatif_main(*words, "-o", "x.xyz")
+    assert (code, out) == (2, "")
+    assert f"x.xyz: `.xyz` is no known format: use {endings}, or --format" in err
+
+
+@pytest.mark.parametrize(
     ("words", "heading", "share"),
     [
         (("validate", "minimd", "--by", "result"), "mean_absolute_error", r"\d+\.\d%"),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from whatif import __version__
-from whatif.arguments import Share, share_of
+from whatif.arguments import Share, level_of, share_of
 from whatif.core.evaluate import VALUE_OF_TERM
 from whatif.core.overrides import checked_overrides
 from whatif.core.platform import Platform
@@ -81,7 +81,7 @@ def sampling_of(
     """
     stated: dict[str, Any] = {} if seed is None else {"seed": seed}
     if level is not None:
-        stated["level"] = share_of("--level", level)
+        stated["level"] = level_of(level)
     if spreads:
         stated["spreads"] = {grade: share_of(f"--spread {grade}=", spread) for grade, spread in spreads.items()}
     if isinstance(samples, Sampling):

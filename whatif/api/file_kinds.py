@@ -51,7 +51,7 @@ def with_reader(error: WhatifError, paths: Sequence[str | Path], verb: str) -> W
 
 
 def refusal(path: str | Path) -> str:
-    """Reason why no verb reads a file: it is an HPL.dat; empty for any other.
+    """Reason why no verb reads a file: it is a TOML file or an HPL.dat; empty for any other.
 
     Raise `InvalidFileError` for an empty or binary file, and for damaged JSON.
     """
@@ -61,6 +61,8 @@ def refusal(path: str | Path) -> str:
     beginning = next(chunks(Path(path)), "")
     if not beginning:
         raise refuse(shown_path(Path(path)), "the file is empty")
+    if Path(path).suffix == ".toml":
+        return f"{path}: not a file of another program; `whatif check {path}` reads it"
     if "HPLinpack benchmark input file" in beginning[:1000]:
         return f"{path}: an input of HPL; `whatif hpl {path} --platform PLATFORM` simulates its runs"
     if beginning.lstrip()[:1] in ("{", "["):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from whatif.api.measurements import ImportedTable
-from whatif.arguments import Share, share_of
+from whatif.arguments import Share, level_of
 from whatif.errors import UsageError
 from whatif.files.fitted_grid import FittedGrid
 from whatif.files.fitted_regression import FittedRegression
@@ -167,7 +167,7 @@ def _usual_point(point: Mapping[str, str], runs: Table) -> dict[str, str]:
 
 
 def _level(level: Share | None) -> float | None:
-    return None if level is None else share_of("--level", level)
+    return None if level is None else level_of(level)
 
 
 @contextmanager

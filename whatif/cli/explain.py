@@ -45,7 +45,7 @@ def command(
 
     if output is not None and output.suffix.lower() in PICTURES:
         raise UsageError(f"{output}: an explanation has no picture")
-    target = Output.of(file_format, output, formats=FORMATS)
+    target = Output.of(file_format, output, formats=FORMATS, pictures=())
     cut = depth is None and term is None and target.file_format == "table"
     levels = _LEVELS if cut else depth
     explanation = explain(scenario, term or "iteration_time", depth=levels, **options)

@@ -37,8 +37,6 @@ class ImportGroup(FileGroup):
     def unknown(self, ctx: click.Context, name: str) -> str:
         """Message for a word that is no verb, or a file that is not recognised."""
         path = Path(name)
-        if is_file(path) and path.suffix == ".toml":
-            return f"{name}: not a file of another program; `whatif check {name}` reads it"
         if is_file(path) and (reason := refusal(path)):
             return reason
         if is_file(path) and not _SHEETS.isdisjoint(path.suffixes):

@@ -59,6 +59,7 @@ class Output:
         path: Path | None,
         plot: bool = False,
         formats: Sequence[str] = TABLE_FORMATS,
+        pictures: Collection[str] = PICTURES,
     ) -> Output:
         """Output that `--format`, `-o` and `--plot` describe.
 
@@ -71,7 +72,7 @@ class Output:
         if path is not None and path.suffix:
             require_writable(path)
         if path is None or path.suffix.lower() not in PICTURES:
-            return cls(format_of(path, file_format, formats), path, plot)
+            return cls(format_of(path, file_format, formats, pictures), path, plot)
         from whatif.plotting.picture import check_picture
 
         if file_format is not None:
@@ -190,7 +191,7 @@ def output_options(
             if output is not None and not picture and output.suffix.lower() in PICTURES:
                 raise UsageError(f"{output}: this result has no picture")
             stated = file_format if output is not None or plot else file_format or formats[0]
-            return command(output=Output.of(stated, output, plot, formats), **given)
+            return command(output=Output.of(stated, output, plot, formats, PICTURES if picture else ()), **given)
 
         return cast("Command", with_options(with_output, options))
 

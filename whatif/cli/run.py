@@ -71,7 +71,9 @@ def command(
     draws = plot or (output is not None and output.suffix.lower() in PICTURES)
     if draws and on is not None:
         raise UsageError(f"--on {on}: no effect on the picture {output}; write a table")
-    picture = Output.of(file_format, output, plot) if draws else None
+    is_file = on is None and not (output is not None and output.is_dir())
+    target = Output.of(file_format, output, plot, FORMATS) if is_file else None
+    picture = target if draws else None
     if relative is not None and picture is None:
         raise UsageError("--relative: no effect on a table; add --plot or -o FILE.svg")
     if runs is not None and (picture is None or relative is not None):

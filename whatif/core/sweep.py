@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from whatif.core.term import Program
 from whatif.errors import InvalidFileError, Problem, UsageError, did_you_mean
 from whatif.schema.explain_errors import known_keys
 from whatif.schema.expressions import Expression
-from whatif.schema.fields import QuantityField
+from whatif.schema.fields import Domain, QuantityField
 from whatif.schema.known_names import is_pattern, known_machines, matching
 from whatif.schema.parameters import Parameter
 from whatif.schema.relative import absolute
@@ -39,6 +40,7 @@ _OTHER_NOTATION: Final = re.compile(
     re.DOTALL,
 )
 """List or range in the notation of another program: `1-8`, `1:8`, `1 to 8`, `[1, 2, 4]`, `range(1, 8)`, `1 2 4`."""
+_ANY: Final = Domain(minimum=-math.inf)
 SweepText = str | int | float | Sequence[str | int | float]
 
 
@@ -195,7 +197,7 @@ def _range_points(path: str, parameter: Parameter, found: _Range, limit: int) ->
     assert parameter.field is not None
     start, stop = parameter.field.number(found.start), parameter.field.number(found.stop)
     if found.kind == "step":
-        values = _steps(path, start, stop, QuantityField(parameter.dimension).number(found.last), limit)
+        values = _steps(path, start, stop, QuantityField(parameter.dimension, _ANY).number(found.last), limit)
     else:
         values = _spaced(path, start, stop, found, limit)
     if parameter.field.domain.whole:
