@@ -57,11 +57,11 @@ def atomic_file(path: Path, keep: tuple[type[BaseException], ...] = (KeyboardInt
 def require_writable(path: str | Path) -> None:
     """Raise `UsageError` for a file that cannot be written, before the work that it is to hold."""
     place = Path(path)
-    if place.exists() and not place.is_file():
-        return
-    if not place.parent.is_dir():
-        raise UsageError(f"{path}: no folder {place.parent}")
     with writable(path):
+        if place.exists() and not place.is_file():
+            return
+        if not place.parent.is_dir():
+            raise UsageError(f"{path}: no folder {place.parent}")
         tempfile.TemporaryFile(dir=place.parent).close()
 
 

@@ -15,6 +15,7 @@ from whatif.cli.progress import show_percentage
 from whatif.cli.values import FilePath, OneOf, Whole
 from whatif.errors import UsageError
 from whatif.limits import DEFAULT_MAXIMUM_POINTS, FORMATS, MOST_POINTS, PICTURES
+from whatif.paths import is_folder
 from whatif.vocabulary import RELATIONS, Relation
 
 
@@ -71,7 +72,7 @@ def command(
     draws = plot or (output is not None and output.suffix.lower() in PICTURES)
     if draws and on is not None:
         raise UsageError(f"--on {on}: no effect on the picture {output}; write a table")
-    is_file = on is None and not (output is not None and output.is_dir())
+    is_file = on is None and not (output is not None and is_folder(output))
     target = Output.of(file_format, output, plot, FORMATS) if is_file else None
     picture = target if draws else None
     if relative is not None and picture is None:
