@@ -262,7 +262,7 @@ def test_error_without_matplotlib_names_the_extra(whatif_main, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     code, _, err = whatif_main("run", "jacobi2d", "-o", "x.png")
     assert code == 2
-    assert err.endswith(f"whatif: pictures need matplotlib: {install_command('report')}\n")
+    assert err.endswith(f"whatif: pictures need matplotlib (extra `report`): {install_command('report')}\n")
 
 
 RANKS = "application.rank_count"

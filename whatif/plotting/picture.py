@@ -77,7 +77,7 @@ def check_library() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise UsageError(f"pictures need matplotlib: {install_command('report')}") from None
+        raise UsageError(f"pictures need matplotlib (extra `report`): {install_command('report')}") from None
 
 
 def write_picture(description: Drawable, path: Path) -> None:

@@ -30,7 +30,7 @@ def check_libraries() -> None:
     try:
         import jinja2  # noqa: F401
     except ImportError:
-        raise UsageError(f"reports need Jinja2: {install_command('report')}") from None
+        raise UsageError(f"reports need Jinja2 (extra `report`): {install_command('report')}") from None
 
 
 def rendered(template: str, parts: Mapping[str, Any]) -> str:
