@@ -138,6 +138,12 @@ def test_knee_states_the_share_of_the_gain():
     assert text(knee_of(space(GPUS, np.arange(11), y))) == "knee at 3 GPUs a node: 99 % of the gain from 0 to 10"
 
 
+def test_knee_of_a_curve_that_only_gets_worse_says_that_it_does():
+    y = np.maximum(1 + 0.01 * np.arange(11), 3 * np.arange(11) - 20.0)
+    expected = "knee at 7 GPUs a node: 0.78 % of the loss from 0 to 10, which grows faster beyond"
+    assert text(knee_of(space(GPUS, np.arange(11), y))) == expected
+
+
 def crossing(x, axis, *curves, scale=Scale.LINEAR):
     lines = tuple(PlotLine(name, x, y) for name, y in zip(("slow", "fast"), curves, strict=True))
     return curve_family_answers(

@@ -237,8 +237,8 @@ def test_ranks_that_do_not_fill_a_node_are_reported():
     few = scenario(application__rank_count=3)
     full = int(evaluate(few.program).values["placement.ranks_per_node"])
     assert list(kernel_notes(few.program))[1] == (
-        f"3 ranks on the first cores of a node, which takes {full}: "
-        "application.ranks_per_node = 3 divides the node evenly"
+        f"3 ranks on the first cores of a node, which has room for {full}: "
+        "with application.ranks_per_node = 3 they share all its cores"
     )
     spread = scenario(application__rank_count=3, application__ranks_per_node=3)
     times = [float(evaluate(item.program).column("kernel_time")) for item in (few, spread)]

@@ -381,7 +381,7 @@ class Context:
             "needed_count": self.rank_count,
             "available_count": Quantity(MOST_RANKS, ONE),
         }
-        reason = f"more than {MOST_RANKS:,} ranks are not counted (application.rank_count)"
+        reason = f"at most {MOST_RANKS:,} ranks are supported (application.rank_count)"
         self.wiring.require("placement.rank_count fits", reason, fits, countable)
         self.wiring.require(
             "placement.nodes_needed fits",

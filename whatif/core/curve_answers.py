@@ -187,9 +187,10 @@ def knee_of(space: ResultSpace) -> Iterator[Answer]:
     known = np.flatnonzero(np.isfinite(values))
     ends = [int(known[x[known].argmin()]), int(known[x[known].argmax()])]
     first, last = values[ends]
-    word = "gain" if (last > first) == space.most else "loss"
-    share = percent(float((values[at] - first) / (last - first)))
-    text = f"knee {space.place([at])}: {share} of the {word} from {' to '.join(space.texts(ends))}"
+    share, span = percent(float((values[at] - first) / (last - first))), " to ".join(space.texts(ends))
+    is_gain = (last > first) == space.most
+    of_what = f"gain from {span}" if is_gain else f"loss from {span}, which grows faster beyond"
+    text = f"knee {space.place([at])}: {share} of the {of_what}"
     mark = PlotMark(float(x[at]), float(values[at]), GLYPHS["knee"], "knee")
     yield Answer("knee", text, space.at([at]), float(values[at]), index=(at,), mark=mark)
 

@@ -79,8 +79,8 @@ def _partly_filled(program: Program) -> Iterator[str]:
     if ranks < full:
         few = counted(int(ranks), "rank")
         yield (
-            f"{few} on the first cores of a node, which takes {full:.0f}: "
-            f"application.ranks_per_node = {ranks:.0f} divides the node evenly"
+            f"{few} on the first cores of a node, which has room for {full:.0f}: "
+            f"with application.ranks_per_node = {ranks:.0f} they share all its cores"
         )
 
 
