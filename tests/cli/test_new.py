@@ -14,6 +14,19 @@ def test_a_scenario_with_a_machine_of_parts_runs_at_once(whatif_main, tmp_path):
     assert whatif_main("run", "mine.toml", "--point")[0] == 0
 
 
+def test_ranks_of_a_part_of_the_machine_are_told_with_all_of_it(whatif_main, tmp_path):
+    assert whatif_main("new", "mine", *MACHINE)[0] == 0
+    assert " 16                 # processes, each on one of 32 GPUs\n" in (tmp_path / "mine.toml").read_text()
+    assert whatif_main("new", "small", *MACHINE[:4])[0] == 0
+    assert " 4                  # processes, one for each GPU\n" in (tmp_path / "small.toml").read_text()
+
+
+def test_the_name_of_a_shipped_scenario_is_told_with_the_command_for_the_file(whatif_main):
+    code, _, err = whatif_main("new", "jacobi2d")
+    assert code == 0
+    assert "warning: `jacobi2d` is a shipped scenario, too: `whatif run jacobi2d.toml` runs the new file\n" in err
+
+
 def test_a_second_time_nothing_is_written(whatif_main, tmp_path):
     assert whatif_main("new", "mine", "--platform", "turin")[0] == 0
     before = (tmp_path / "mine.toml").read_text()

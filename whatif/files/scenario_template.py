@@ -85,8 +85,11 @@ def template(
     machine = _machine(platform, tuple(folders), [source for _, source in phases])
     node = machine.node
     device = "GPU" if node.gpu is not None else "core" if node.cpu is not None else ""
-    ranks = f", one for each {device}" if device else "\nranks_per_node = 16"
-    stated = {"name": toml_value(name), "platform": toml_value(platform), "count": _rank_count(machine)}
+    devices = _device_count(machine)
+    count = min(_MOST_RANKS, devices)
+    each = f", one for each {device}" if count == devices else f", each on one of {devices:,} {device}s"
+    ranks = each if device else "\nranks_per_node = 16"
+    stated = {"name": toml_value(name), "platform": toml_value(platform), "count": count}
     head = _HEAD.format(**stated, format=FORMAT_LINE, ranks=ranks)
     if not phases:
         return f"{head}\n{_GRID_AND_HALO}\n{_KERNEL if device else _MEASURED}"
@@ -125,10 +128,10 @@ def _as_told(document: Document, phases: Sequence[tuple[str, str]], folders: tup
     return parse_document(with_values(document.text, values), document.name, document.folder)
 
 
-def _rank_count(machine: PlatformSpec) -> int:
-    """Ranks of a new scenario: one for each device, no more than the machine has."""
+def _device_count(machine: PlatformSpec) -> int:
+    """GPUs of a machine, else its cores."""
     node = machine.node
     cores = node.cpu.core_count if node.cpu is not None else _MOST_RANKS
     per_node = (node.gpu_count,) if node.gpu is not None else (node.socket_count, cores)
     counts = [count for count in (machine.node_count, *per_node) if isinstance(count, float | int)]
-    return int(min(_MOST_RANKS, math.prod(counts)))
+    return int(math.prod(counts))

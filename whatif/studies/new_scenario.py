@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,6 +26,7 @@ from whatif.importers.text import refuse
 from whatif.paths import exists
 from whatif.schema.motifs import source_name
 from whatif.schema.phase_edits import free_phase_name
+from whatif.schema.shipped import shipped_names
 from whatif.schema.toml import KeyPath, parse_document, shown_path
 from whatif.schema.toml_sections import with_values
 from whatif.schema.toml_text import comment_line, toml_value
@@ -44,7 +45,7 @@ class NewScenario:
     others: Mapping[Path, str] = field(default_factory=dict)
     """Texts of its machine and of its runs, where they are new files too."""
     notes: tuple[str, ...] = ()
-    """Notes on values that were left out or renamed."""
+    """Notes on values that were left out or renamed, and on the name."""
 
     @property
     def files(self) -> dict[Path, str]:
@@ -103,7 +104,14 @@ def new_scenario(
         scenario = Scenario(parse_document(text, path.name, path.parent), folders=search)
         _require_valid(scenario, machine)
         found = NewScenario(path, text) if runs is None else _with_runs(scenario, path, runs)
-    return replace(found, others={**files, **found.others})
+    notes = (*found.notes, *_same_name(path))
+    return replace(found, others={**files, **found.others}, notes=notes)
+
+
+def _same_name(path: Path) -> Iterator[str]:
+    """Warning of a file with the name of a shipped scenario, which a command takes in its place."""
+    if path.stem in shipped_names("scenarios"):
+        yield f"warning: `{path.stem}` is a shipped scenario, too: `whatif run {shown_path(path)}` runs the new file"
 
 
 def _require_valid(scenario: Scenario, machine: str | MachineParts) -> None:
