@@ -1273,3 +1273,22 @@ def test_a_bid_of_a_file_without_its_platform_lacks_a_key(whatif_main, tmp_path)
     file.write_text(file.read_text().replace('platform = "turin"\n', ""))
     code, _, err = whatif_main("check", str(file))
     assert (code, "bids.south.platform: missing key" in err) == (3, True)
+
+
+def test_a_platform_that_is_not_there_is_told_before_remarks_on_the_others(whatif_main):
+    code, out, err = whatif_main("run", "jacobi2d", "--sweep", "platform=sumit,frontier")
+    assert (code, out) == (3, "")
+    assert err == "whatif: --sweep: platform: `sumit`: platform not found; did you mean `summit` or `lumi`?\n"
+
+
+def test_an_override_of_a_swept_parameter_is_told_to_have_no_effect(whatif_main):
+    ranks = "application.rank_count"
+    warning = f"warning: --set {ranks}=8: no effect, as the sweep gives its values\n"
+    assert warning in whatif_main("run", "jacobi2d", "--sweep", f"{ranks}=6, 12", "--set", f"{ranks}=8")[2]
+    assert "no effect" not in whatif_main("run", "jacobi2d", "--sweep", f"{ranks}=x1, x2", "--set", f"{ranks}=6")[2]
+    assert "no effect" not in whatif_main("run", "llama_training", "--set", f"{ranks}=128")[2]
+
+
+def test_the_options_of_two_machines_are_told_to_those_who_name_one(whatif_main):
+    code, _, err = whatif_main("project", __file__, "--platform", "frontier")
+    assert (code, "`--to frontier`, and `--from` the measured one" in err) == (2, True)

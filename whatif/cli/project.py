@@ -10,8 +10,17 @@ import click
 from whatif.cli.options import platforms_option
 from whatif.cli.output import Output, output_options
 from whatif.cli.values import FilePath
+from whatif.errors import UsageError
 
 _PROFILE = FilePath(path_type=Path, exists=True)
+
+
+def _refuse_platform(_: click.Context, __: click.Parameter, name: str | None) -> None:
+    """Raise `UsageError` for the option by which other verbs name their one machine."""
+    if name is not None:
+        raise UsageError(
+            f"--platform {name}: two machines are named here: `--to {name}`, and `--from` the measured one"
+        )
 
 
 @click.command("project")
@@ -26,6 +35,7 @@ _PROFILE = FilePath(path_type=Path, exists=True)
 )
 @click.option("--operations", is_flag=True, help="Print every copy and fill.")
 @click.option("--sizes", is_flag=True, help="Print sums by direction, memory and decade of the size.")
+@click.option("--platform", hidden=True, is_eager=True, expose_value=False, callback=_refuse_platform)
 @platforms_option
 @output_options(picture=False)
 def command(output: Output, **options: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 
 from whatif.axes import Grid
@@ -22,6 +23,7 @@ from whatif.schema.application import Application, HaloPhase, TransferPhase
 from whatif.schema.collective_phase import CollectivePhase
 from whatif.schema.load import stated_platform
 from whatif.schema.parameters import worst
+from whatif.schema.relative import is_relative
 from whatif.units import counted
 
 
@@ -35,6 +37,7 @@ def request_notes(request: EvaluationRequest) -> tuple[str, ...]:
         *notes_by_machine({name: _program_notes(its, grid) for name, its in machines.items()}),
         *size_notes(machines, grid.parameters()),
         *constant_notes(machines),
+        *_unused_overrides(request.scenario, grid),
     ]
     if sampling is not None:
         count = len(uncertain(sampled_program(program, sampling), sampling, grid.parameters()))
@@ -43,6 +46,13 @@ def request_notes(request: EvaluationRequest) -> tuple[str, ...]:
     elif any(parameter.distribution is not None for parameter in program.parameters.values()):
         notes.append("some values are distributions: --samples 1024 shows their effect on the results")
     return tuple(notes)
+
+
+def _unused_overrides(scenario: Scenario, grid: Grid) -> Iterator[str]:
+    """Warning of overrides of swept parameters, unless swept values are relative to them."""
+    for path, text in ((path, text) for axis in grid.axes for path, text in axis.texts.items()):
+        if path in scenario.overrides and not any(map(is_relative, re.split(r",|\.\.", text))):
+            yield f"warning: --set {path}={scenario.overrides[path]}: no effect, as the sweep gives its values"
 
 
 def _basis(scenario: Scenario, grid: Grid) -> Iterator[str]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.axes import Axis, Grid
+from whatif.core.overrides import option_named
 from whatif.core.term import Program
 from whatif.errors import InvalidFileError, Problem, UsageError, did_you_mean
 from whatif.schema.explain_errors import known_keys
@@ -21,7 +22,7 @@ from whatif.schema.known_names import is_pattern, known_machines, matching
 from whatif.schema.parameters import Parameter
 from whatif.schema.relative import absolute
 from whatif.schema.scenario_spec import ScenarioSpec
-from whatif.schema.shipped import KINDS
+from whatif.schema.shipped import KINDS, find
 
 if TYPE_CHECKING:
     from whatif.core.scenario import Scenario
@@ -288,10 +289,20 @@ def asked_grid(scenario: Scenario, axes: Sequence[AxisSpec], *, point: bool, lim
         raise UsageError("--point and --sweep exclude each other")
     program = scenario.program
     if axes:
-        return grid_of([_axis(axis, program, limit) for axis in axes], limit)
+        asked = grid_of([_axis(axis, program, limit) for axis in axes], limit)
+        _refuse_absent(scenario, asked)
+        return asked
     own = [] if point else file_axes(program, limit)
     # An override is meant: the file's own axis over the same parameter gives way.
     return grid_of([axis for axis in own if scenario.overrides.keys().isdisjoint(axis.parameters)], limit)
+
+
+def _refuse_absent(scenario: Scenario, grid: Grid) -> None:
+    """Raise `InvalidFileError` for a swept platform without a file, before anything is said of the others."""
+    for name in (name for axis in grid.axes for name in axis.parameters.get(PLATFORM_PARAMETER, ())):
+        if name not in scenario.built and find(name, "platforms", scenario.search_folders) is None:
+            with option_named("--sweep", [PLATFORM_PARAMETER]):
+                scenario.program_at({PLATFORM_PARAMETER: name})
 
 
 def _axis(axis: AxisSpec, program: Program, limit: int) -> Axis:
