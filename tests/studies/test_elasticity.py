@@ -310,3 +310,15 @@ def test_the_number_of_parameters_with_an_effect_is_that_of_the_shorter_table():
     few, everything = (whatif.sensitivity("jacobi2d", everything=both) for both in (False, True))
     assert everything.summary() == few.summary()
     assert f"depends on {len(few.table())} of {len(everything.table())} parameters" in few.summary()[0]
+
+
+@pytest.mark.parametrize("show", ["tornado", "ladder"])
+def test_simulations_are_counted_while_they_run(show):
+    simulated = {"application.communication": "simulated", "application.rank_count": 6}
+    reports = []
+    whatif.sensitivity("jacobi2d", show=show, overrides=simulated, progress=reports.append)
+    assert reports[:2] == ["1 simulation", "2 simulations"]
+    assert len(set(reports)) == len(reports) > 10
+    reports.clear()
+    whatif.sensitivity("jacobi2d", show=show, progress=reports.append)
+    assert not reports

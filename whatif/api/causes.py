@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import zip_longest
 from pathlib import Path
@@ -32,6 +32,7 @@ def sensitivity(
     platform_dirs: Sequence[str | Path] = (),
     overrides: Overrides | None = None,
     everything: bool = False,
+    progress: Callable[[str], None] | None = None,
 ) -> Elasticities: ...
 @overload
 def sensitivity(
@@ -42,6 +43,7 @@ def sensitivity(
     platform: AnyPlatform | None = None,
     platform_dirs: Sequence[str | Path] = (),
     overrides: Overrides | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Bottlenecks: ...
 @overload
 def sensitivity(
@@ -57,6 +59,7 @@ def sensitivity(
     level: Share | None = None,
     spreads: Mapping[str, Share] | None = None,
     everything: bool = False,
+    progress: Callable[[str], None] | None = None,
 ) -> Variance: ...
 @overload
 def sensitivity(
@@ -72,6 +75,7 @@ def sensitivity(
     level: Share | None = None,
     spreads: Mapping[str, Share] | None = None,
     everything: bool = False,
+    progress: Callable[[str], None] | None = None,
 ) -> Elasticities | Bottlenecks | Variance: ...
 def sensitivity(
     scenario: AnyScenario,
@@ -86,6 +90,7 @@ def sensitivity(
     level: Share | None = None,
     spreads: Mapping[str, Share] | None = None,
     everything: bool = False,
+    progress: Callable[[str], None] | None = None,
 ) -> Elasticities | Bottlenecks | Variance:
     """Elasticities, bottlenecks or Sobol' indices of a result, largest first.
 
@@ -94,8 +99,8 @@ def sensitivity(
     - `show="sobol"`: shares of the variance that the uncertain values explain; `samples` is 4096 by default.
 
     `result` is a result or a phase (`terms.NAME`); `everything` includes parameters without effect in the table.
-    Raise `UsageError` for an unknown result and for arguments that have no effect with this `show`,
-    `InfeasiblePointError` if the present result is 0 or missing.
+    `progress` receives a text after each simulation. Raise `UsageError` for an unknown result and for arguments that
+    have no effect with this `show`, `InfeasiblePointError` if the present result is 0 or missing.
 
     >>> import whatif
     >>> first = whatif.sensitivity("jacobi2d")[0]
@@ -105,7 +110,7 @@ def sensitivity(
     'platform.node.gpu.dram_bandwidth'
     """
     opened = load(scenario, platform=platform, platform_dirs=platform_dirs, overrides=overrides)
-    return sensitivity_study(opened, result, show, sampling_of(samples, seed, level, spreads), everything)
+    return sensitivity_study(opened, result, show, sampling_of(samples, seed, level, spreads), everything, progress)
 
 
 def diff(

@@ -8,6 +8,7 @@ import click
 
 from whatif.cli.options import log_option, scenario_options, uncertainty_options
 from whatif.cli.output import Output, output_options
+from whatif.cli.progress import progress_line
 from whatif.cli.values import OneOf
 from whatif.vocabulary import SENSITIVITY_KINDS
 
@@ -30,4 +31,6 @@ def command(output: Output, **options: Any) -> None:
     """
     from whatif.api.causes import sensitivity
 
-    output.write(sensitivity(**options))
+    with progress_line() as line:
+        found = sensitivity(progress=line, **options)
+    output.write(found)

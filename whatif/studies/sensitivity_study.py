@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from itertools import count
 from typing import Final
 
 from whatif.core.scenario import Scenario
@@ -11,24 +14,51 @@ from whatif.errors import UsageError, require_choice
 from whatif.studies.bottlenecks import Bottlenecks, ladder
 from whatif.studies.elasticity import Elasticities, elasticities
 from whatif.studies.sobol import Variance, sobol_indices
+from whatif.units import counted
 from whatif.vocabulary import SENSITIVITY_KINDS, SensitivityKind
 
 _SOBOL_SAMPLES: Final = 4096
 
 
 def sensitivity_study(
-    scenario: Scenario, result: str, show: SensitivityKind, sampling: Sampling | None, everything: bool
+    scenario: Scenario,
+    result: str,
+    show: SensitivityKind,
+    sampling: Sampling | None,
+    everything: bool,
+    progress: Callable[[str], None] | None = None,
 ) -> Elasticities | Bottlenecks | Variance:
     """Elasticities (`tornado`), bottlenecks (`ladder`) or Sobol' indices (`sobol`) of a result.
 
-    Raise `UsageError` for a sampling without `sobol`, and for `everything` with `ladder`: both have no effect.
+    `progress` receives the number of simulated points. Raise `UsageError` for a sampling without `sobol`, and for
+    `everything` with `ladder`: both have no effect.
     """
     require_choice("show", show, SENSITIVITY_KINDS)
     if sampling is not None and show != "sobol":
         raise UsageError("--samples, --seed, --level and --spread need --show sobol")
+    if show == "ladder" and everything:
+        raise UsageError("--all: no effect with --show ladder")
+    with nullcontext() if progress is None else _simulations_counted(progress):
+        return _sensitivity(scenario, result, show, sampling, everything)
+
+
+@contextmanager
+def _simulations_counted(progress: Callable[[str], None]) -> Iterator[None]:
+    """Report of the number of simulated points, after each one."""
+    from whatif.core.message_simulation import SIMULATED
+
+    numbers = count(1)
+    token = SIMULATED.set(lambda: progress(counted(next(numbers), "simulation")))
+    try:
+        yield
+    finally:
+        SIMULATED.reset(token)
+
+
+def _sensitivity(
+    scenario: Scenario, result: str, show: SensitivityKind, sampling: Sampling | None, everything: bool
+) -> Elasticities | Bottlenecks | Variance:
     if show == "ladder":
-        if everything:
-            raise UsageError("--all: no effect with --show ladder")
         return ladder(scenario.program, result).about(scenario)
     if show == "sobol":
         found = sobol_indices(scenario.program, sampling or Sampling(_SOBOL_SAMPLES), result)
