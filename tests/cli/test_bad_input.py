@@ -886,6 +886,7 @@ SETS = [
     ("application.grid.periodic=maybe", 3, "must be true or false"),
     ("application.phases.halo.element_size== 8 B *", 3, "at the end"),
     ("platform.node.gpu.dram_bandwidth=3 us", 3, "is in s"),
+    ("platform.node.gpu_count=x0", 3, "`x0` of 6 is 0; it must be a whole number of at least 1"),
     ("sources.x=1", 3, "sources.x"),
     ("sweep.x=1", 3, "sweep.x"),
     ("extends=jacobi2d", 3, "extends"),

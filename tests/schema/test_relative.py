@@ -126,7 +126,8 @@ def test_relative_override_is_written_as_a_value():
 
 
 def test_relative_override_that_is_refused_names_its_option():
-    with pytest.raises(UsageError, match=r"^--set platform\.node\.gpu_count=/4: `/4` of 6 is 1.5; it must be a whole"):
+    message = r"^--set platform\.node\.gpu_count=/4: platform\.node\.gpu_count: `/4` of 6 is 1.5; it must be a whole"
+    with pytest.raises(InvalidFileError, match=message):
         _ = Scenario.open("jacobi2d", overrides={GPUS: "/4"}).program
 
 
@@ -165,9 +166,9 @@ def test_ends_of_ranges_are_relative_to_the_present_value():
 @pytest.mark.parametrize("text", ["+2", " + 2", "+.5 TB/s", "+1e9 B/s"])
 def test_sum_with_the_present_value_is_refused(text):
     reason = f"`{text.strip()}`: no sums; state the value, a factor (`x2`) or a change (`+10 %`)"
-    with pytest.raises(UsageError) as set_to:
+    with pytest.raises(InvalidFileError) as set_to:
         whatif.run("jacobi2d", overrides={MEMORY: text})
-    assert str(set_to.value) == f"--set {MEMORY}={text}: {reason}"
+    assert str(set_to.value) == f"--set {MEMORY}={text}: {MEMORY}: {reason}"
     with pytest.raises(UsageError) as swept:
         whatif.sweep("jacobi2d", f"{MEMORY}=800 GB/s, {text}")
     assert str(swept.value) == reason

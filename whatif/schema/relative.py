@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from whatif.errors import UsageError
+from whatif.errors import InvalidFileError, Problem, UsageError
 from whatif.schema.expressions import Expression
 from whatif.schema.load import Loaded
 from whatif.schema.parameters import Parameter, parameter_table
@@ -82,7 +82,8 @@ def _scaled(parameter: Parameter, factor: float, text: str) -> str:
 def absolute_overrides(overrides: Mapping[str, Any], load: Callable[[Mapping[str, Any]], Loaded]) -> dict[str, Any]:
     """Overrides without reference to present values, which are those that `load` gives with the other overrides.
 
-    Raise `UsageError` for a relative value outside the domain, and for a sum such as `+2`.
+    Raise `InvalidFileError`, as for other overrides, for a relative value outside the domain, and for a sum such as
+    `+2`.
     """
     relative = {path: text for path, text in overrides.items() if is_relative(text)}
     if not relative:
@@ -95,4 +96,4 @@ def _override(known: Mapping[str, Parameter], path: str, text: str) -> Any:
     try:
         return absolute(known[path], text) if path in known else text
     except UsageError as problem:
-        raise UsageError(f"--set {path}={text}: {problem}") from None
+        raise InvalidFileError([Problem(f"--set {path}={text}", 0, 0, path, str(problem))]) from None
