@@ -42,7 +42,7 @@ _CHUNK: Final = 16_384
 """Points evaluated at a time."""
 _BAR_WIDTH, _CELL_WIDTH = 24, 20
 _MOST_SHARE: Final = 5.0
-"""Largest share of the difference, of a single change, that says something about its cause."""
+"""Largest share of the difference, of a single change, that has a meaning."""
 _SAME: Final = 1e-12
 """Relative difference up to which two results count as equal."""
 
@@ -337,7 +337,7 @@ def difference_study(first: Scenario, second: Scenario, result: str, by: Groupin
 
 
 def _without_meaning(found: Attribution, first: Scenario, second: Scenario) -> Iterator[str]:
-    """Warning where shares of the difference say nothing: of different applications, or where contributions cancel."""
+    """Warning about shares without meaning: of different applications, or of contributions that cancel."""
     one, other = (scenario.program.loaded.scenario.application.name for scenario in (first, second))
     largest = max((abs(change.contribution) for change in found.changes), default=0.0)
     total = abs(found.after - found.before)
