@@ -123,6 +123,19 @@ def test_uneven_all_to_all_waits_for_its_largest_messages() -> None:
     assert 1.7 < factor < 2
 
 
+@pytest.mark.parametrize("model", ["postal", "nccl"])
+@pytest.mark.parametrize(
+    ("group", "limit"), [("", "application.rank_count"), ("tensor", "application.groups.tensor.size")]
+)
+def test_no_message_of_an_all_to_all_exceeds_what_a_rank_sends(model: str, group: str, limit: str) -> None:
+    more = f'group = "{group}"\n' + GROUPS.format(4, 6) if group else ""
+    question = scenario("perlmutter", 24, collective("pairwise", "1 MiB", model) + more)
+    most = 4 if group else 24
+    found = [reason(question.changed({"application.phases.phase.imbalance": str(most + above)})) for above in (0, 1)]
+    assert found[0] == ""
+    assert f"application.phases.phase.imbalance exceeds {limit}: one of P messages is at most P times" in found[1]
+
+
 @pytest.mark.parametrize(
     ("algorithm", "more", "message"),
     [
