@@ -185,3 +185,29 @@ def test_links_are_not_followed_for_more_ranks_than_are_counted() -> None:
 def test_groups_of_a_collective_that_do_not_divide_the_ranks_are_infeasible() -> None:
     more = 'group = "tensor"\n' + GROUPS.format(5, 2)
     assert "do not divide" in reason(lassen("hierarchical", 24, more=more))
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ("--set application.rank_count=72", ""),
+        ("--set application.rank_count=144", ""),
+        (
+            "--set application.rank_count=73",
+            "takes parts of 1 rank, not the 72 of a node or link domain, which 73 ranks",
+        ),
+        ("--set application.rank_count=100", "takes parts of 4 ranks, not the 72 of a node or link domain"),
+        ("--sweep application.rank_count=72,84,90", "takes parts of 12 ranks, not the 72"),
+        ("--set application.rank_count=84 --set application.communication=simulated", "takes parts of 12 ranks"),
+        ("--set application.rank_count=73 --set application.phases.phase.algorithm=ring", ""),
+    ],
+)
+def test_parts_of_domains_that_ranks_do_not_fill_are_reported(whatif_main, tmp_path, how: str, expected: str) -> None:
+    path = tmp_path / "question.toml"
+    phase = collective("hierarchical", "128 MiB") + "channel_count = 1\n"
+    path.write_text(HEAD.format(platform="gb200_nvl72", ranks=72, more="") + phase)
+    options = [word for part in how.split(" --") for word in f"--{part.removeprefix('--')}".split(" ", 1)]
+    code, _, notes = whatif_main("run", path, *options)
+    assert code == 0
+    assert ("`hierarchical` takes parts" in notes) == bool(expected)
+    assert expected in notes
