@@ -60,6 +60,7 @@ def protocol_time(
     given = {"message_size": message_size, "process_count": process_count}
     if distance == "inter_node" and PORT_COUNT in context.wiring.parameters:
         given |= _of_ports(context, name, table, protocol, process_count)
+        function = max_rate if function is max_rate_short else function
     inputs = {key: given.get(key, f"{base}.{key}") for key in signature(function).parameters}
     return context.wiring.add(name, function, inputs, note=note)
 
@@ -68,26 +69,36 @@ def _of_ports(context: Context, name: str, table: str, protocol: str, process_co
     """Bandwidths of a node from those of its ports, which the parameters of messages between nodes describe."""
     if table == "injection":
         return {"injection_bandwidth": injection_bandwidth(context, protocol)}
-    if table != "max_rate" or protocol == "short":
+    if table != "max_rate":
         return {}
-    return {"additional_bandwidth": _additional(context, f"{name}.additional", protocol, process_count)}
+    additional = _additional(context, f"{name}.additional", protocol, process_count)
+    return {"base_bandwidth": _port_rates(protocol)["base_bandwidth"], "additional_bandwidth": additional}
 
 
 def additional_bandwidths(context: Context, name: str, process_count: Reference) -> dict[str, Reference]:
     """R_Ci by protocol where a node has ports; empty otherwise."""
-    protocols = PROTOCOLS[1:] if PORT_COUNT in context.wiring.parameters else ()
+    protocols = PROTOCOLS if PORT_COUNT in context.wiring.parameters else ()
     return {one: _additional(context, f"{name}.{one}.additional", one, process_count) for one in protocols}
 
 
 def _additional(context: Context, name: str, protocol: str, process_count: Reference) -> str:
-    base = "platform.network.inter_node.max_rate"
     inputs: dict[str, Reference] = {
         "process_count": process_count,
-        "base_bandwidth": f"{base}.{protocol}.base_bandwidth",
         "port_count": PORT_COUNT,
-        "port_bandwidth": f"{base}.rendezvous.base_bandwidth",
+        **_port_rates(protocol),
     }
     return context.wiring.add(name, port_additional_bandwidth, inputs)
+
+
+def _port_rates(protocol: str) -> dict[str, Reference]:
+    """Bandwidths of one process and of one port: short messages reach the same one however many share the port."""
+    base = "platform.network.inter_node.max_rate"
+    if protocol == "short":
+        return dict.fromkeys(("base_bandwidth", "port_bandwidth"), f"{base}.short.bandwidth")
+    return {
+        "base_bandwidth": f"{base}.{protocol}.base_bandwidth",
+        "port_bandwidth": f"{base}.rendezvous.base_bandwidth",
+    }
 
 
 def injection_bandwidth(context: Context, protocol: str) -> str:
