@@ -46,6 +46,26 @@ def test_simulated_messages_take_the_modelled_time(algorithm: str, ranks: int) -
     assert_allclose(simulated, time(question), rtol=1e-9, atol=0)
 
 
+@pytest.mark.parametrize("ranks", [5, 32, 33])
+@pytest.mark.parametrize("algorithm", [*(name for name in FLAT if "linear" not in name), "hierarchical"])
+def test_simulated_messages_share_a_node_with_those_that_leave_it_in_the_same_round(algorithm: str, ranks: int) -> None:
+    """Four ranks on a node of one port, the same charges at all distances: of a ring, one message leaves a node."""
+    question = scenario("turin", ranks, collective(algorithm, "64 MiB"), "ranks_per_node = 4")
+    modelled, simulated = (time(question, application__communication=way) for way in ("modelled", "simulated"))
+    assert_allclose(simulated, modelled, rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize("platform", ["turin", "lassen"])
+@pytest.mark.parametrize("algorithm", ["recursive_doubling", "pairwise", "hierarchical", "binomial_gather"])
+def test_messages_over_fast_links_share_nodes_as_without_links(platform: str, algorithm: str) -> None:
+    """Max-rate with ports, and with what each further rank adds."""
+    star = '[platform.network.topology]\nkind = "star"\nbandwidth = "1000 TB/s"\nlatency = "0 s"\n'
+    head = 'ranks_per_node = 4\nbuffers = "host"'
+    question = scenario(platform, 40, f"{collective(algorithm, '64 MiB')}{star}", head)
+    linked, alone = (time(question, application__communication=way) for way in ("shared_links", "simulated"))
+    assert_allclose(linked, alone, rtol=1e-6, atol=0)
+
+
 @pytest.mark.parametrize("algorithm", ["rabenseifner", "recursive_doubling", "ring_allgather", "linear_gather"])
 @pytest.mark.parametrize("group", ["tensor", "data"])
 def test_simulated_groups_take_the_modelled_time(algorithm: str, group: str) -> None:

@@ -14,7 +14,8 @@ PlacedRounds = Annotated[FloatArray, units.ONE, Core("row", "round")]
 SHARE, REPEATS, INNER, OUTER, BEYOND, LEAVING, MEAN_LEAVING, COMBINING = range(8)
 """Rows: size of the largest message as a share of the buffer, how often the round occurs, whether messages stay in an
 inner domain, in an outer one, or leave it, the messages that leave a node at once: of the busiest node, and on average
-over the nodes with ranks of the busiest link domain, and how often the round ends with a combination of what was received."""
+over the nodes with ranks of the busiest link domain, and how often the round ends with a combination of what was
+received."""
 COUNTED: Final = "counted from the schedule that is simulated"
 """Source of placed rounds."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from whatif.models.postal import postal
 from whatif.models.protocol import by_protocol
 from whatif.models.ranks import memory_fits
 from whatif.schema.network import Distance, Network
+from whatif.units import BYTE_PER_SECOND, Quantity
 from whatif.vocabulary import DISTANCES, MESSAGE_MODELS, PARAMETER_TABLES, PROTOCOLS
 
 PORT_COUNT: Final = "platform.network.port_count"
@@ -99,6 +101,19 @@ def _port_rates(protocol: str) -> dict[str, Reference]:
         "base_bandwidth": f"{base}.{protocol}.base_bandwidth",
         "port_bandwidth": f"{base}.rendezvous.base_bandwidth",
     }
+
+
+def node_rates(context: Context, protocol: str) -> tuple[Reference, Reference, Reference]:
+    """Rates of max-rate messages that leave a node: of the first one, what each further one adds, and the most."""
+    base = f"platform.network.inter_node.max_rate.{protocol}"
+    if PORT_COUNT in context.wiring.parameters:
+        rates = _port_rates(protocol)
+        ports = {"port_count": PORT_COUNT, "port_bandwidth": rates["port_bandwidth"]}
+        most = context.once(f"network.{protocol}.ports_bandwidth", node_bandwidth, **ports)
+        return rates["base_bandwidth"], rates["base_bandwidth"], most
+    if protocol == "short":
+        return f"{base}.bandwidth", Quantity(0.0, BYTE_PER_SECOND), Quantity(math.inf, BYTE_PER_SECOND)
+    return f"{base}.base_bandwidth", f"{base}.additional_bandwidth", Quantity(math.inf, BYTE_PER_SECOND)
 
 
 def injection_bandwidth(context: Context, protocol: str) -> str:
