@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import whatif
+from tests.paths import ROOT
 from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
@@ -169,6 +170,13 @@ def test_more_ports_are_not_slower(platform: str, algorithm: str) -> None:
     slower = found[:, 1:] / found[:, :-1] - 1
     assert slower.max() < 0.013
     assert (slower > 1e-9).sum() <= 2
+
+
+def test_blocks_below_the_limit_of_a_protocol_can_be_slower_by_the_share_of_the_page() -> None:
+    question = scenario("gb200_nvl72", 288, collective("hierarchical", "4 MiB"))
+    six, seven = (time(question, platform__network__port_count=count) for count in (6, 7))
+    page = (ROOT / "docs" / "domains.md").read_text(encoding="utf-8")
+    assert f"takes {100 * (seven / six - 1):.1f} % longer with 7 ports a node than with 6" in page
 
 
 @pytest.mark.parametrize("model", ["max_rate", "k_model", "node_aware", "injection"])
