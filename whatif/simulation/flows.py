@@ -174,10 +174,11 @@ def _bundles(
     cost, bundle = np.zeros(len(rank), dtype=np.int32), np.full(len(rank), NONE, dtype=np.int32)
     cost[sends] = count * distance + protocol
     # Only protocols, and numbers of messages that share a node, have limits of their own.
-    factors, factor = np.unique(np.ones(len(sends)) if schedule.stretch is None else schedule.stretch[sends],
-                                return_inverse=True)  # fmt: skip
-    nodes, kinds = int(places.node.max(initial=0)) + 1, count * max(len(factors), 1)
-    keys = kinds * (places.node[here].astype(np.int64) * nodes + places.node[there]) + count * factor + protocol
+    factors = np.ones(1) if schedule.stretch is None else np.unique(schedule.stretch)
+    if schedule.stretch is not None:
+        protocol = protocol + count * np.searchsorted(factors, schedule.stretch[sends])
+    nodes, kinds = int(places.node.max(initial=0)) + 1, count * len(factors)
+    keys = kinds * (places.node[here].astype(np.int64) * nodes + places.node[there]) + protocol
     keys, bundle[sends[~near]] = np.unique(keys[~near], return_inverse=True)
     kind = keys % kinds
     return cost, bundle, np.stack(np.divmod(keys // kinds, nodes)), (kind % count, factors[kind // count])

@@ -191,13 +191,19 @@ def exchange(clocks: Clocks, turn: Exchange) -> None:
     receiving), s' the send of its sender;  ready at max(s + max(send_overhead, send_gap), r + receive_overhead),
     receiving at r + receive_gap. UsageError where a receive would come first and keep the send waiting.
     """
-    everyone = slice(0, clocks.rank_count)
-    receivers = turn.peers(0, clocks.rank_count, clocks.rank_count, senders=False)
-    tariff = clocks.tariff(turn.message_size, everyone, receivers)
+    tariff = _tariff(clocks, turn)
     if turn.count == 1:
         _round(clocks, turn, plan(clocks, turn, tariff), tariff)
     else:
         repeat(clocks, turn.count, partial(_round, clocks, turn, list(plan(clocks, turn, tariff)), tariff))
+
+
+def _tariff(clocks: Clocks, turn: Exchange) -> Tariff:
+    """Charges of the messages of a round."""
+    if clocks.costs.sharing is None:
+        return Tariff(clocks.costs, turn.message_size)
+    count = clocks.rank_count
+    return clocks.tariff(turn.message_size, slice(0, count), turn.peers(0, count, count, senders=False))
 
 
 def _round(clocks: Clocks, turn: Exchange, planned: Iterable[RankBlock], tariff: Tariff) -> None:
