@@ -108,7 +108,7 @@ def part_layer(layer: Layer, table: KeyPath, name: str, folders: Sequence[Path])
 
 
 def placed(part: Layer) -> Iterator[Layer]:
-    """Layers of a part: its own table, and its values of tables next to that, which merge with what is there."""
+    """Layers of a part: its own table, and its values of tables next to that, which merge with theirs."""
     document, beside = part.document, _BESIDE.get(part.document.data["part"], {})
     own = {key: value for key, value in document.data.items() if key not in beside}
     yield replace(part, document=replace(document, data=own))
