@@ -214,11 +214,11 @@ def test_groups_of_a_collective_that_do_not_divide_the_ranks_are_infeasible() ->
         ("--set application.rank_count=144", ""),
         (
             "--set application.rank_count=73",
-            "takes parts of 1 rank, not the 72 of a node or link domain, which 73 ranks",
+            "takes parts of 1 rank, not the 40 of a node or link domain, which 73 ranks",
         ),
-        ("--set application.rank_count=100", "takes parts of 4 ranks, not the 72 of a node or link domain"),
-        ("--sweep application.rank_count=72,84,90", "takes parts of 12 ranks, not the 72"),
-        ("--set application.rank_count=84 --set application.communication=simulated", "takes parts of 12 ranks"),
+        ("--set application.rank_count=100", "takes parts of 4 ranks, not the 52 of a node or link domain"),
+        ("--sweep application.rank_count=72,84,120", "takes parts of 4 ranks, not the 44"),
+        ("--set application.rank_count=84 --set application.communication=simulated", "takes parts of 4 ranks"),
         ("--set application.rank_count=73 --set application.phases.phase.algorithm=ring", ""),
     ],
 )

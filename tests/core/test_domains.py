@@ -106,6 +106,37 @@ def test_larger_link_domains_are_faster(phase: str) -> None:
     assert swept[3] < min(1.2 * swept[2], 0.8 * swept[0])
 
 
+@pytest.mark.parametrize("model", ["max_rate", "node_aware", "k_model"])
+def test_halos_are_never_slower_in_larger_link_domains(model: str) -> None:
+    question = scenario("gb200_nvl72", 576, halo(model))
+    axis = parse_option("platform.node.domain_gpu_count = 4, 8, 16, 36, 72, 144, 288, 576", question.program, 10)
+    swept = run_whole(question, grid_of([axis], 10)).columns["communication_time"]
+    assert (np.diff(swept) <= 0).all()
+    assert swept[-1] < swept[4] < swept[0]
+
+
+def test_bytes_that_leave_a_rack_use_the_ports_of_the_nodes_that_send_them() -> None:
+    # 144 ranks in two racks of 72, a grid of 12 x 12: each rank of the sixth row sends three messages over links, which
+    # carry 900 GB/s, and starts one down; a node has four of these, and four ports of 50 GB/s.
+    links = 3 * (LATENCY + 2**20 / (SHARE * 900e9))
+    found = time(scenario("gb200_nvl72", 144, halo("node_aware")))
+    assert_allclose(found, links + 7.59e-6 + 4 * 2**20 / (4 * 50e9), rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize(("ranks", "least"), [(73, 33), (76, 36), (100, 48), (128, 64), (144, 72)])
+def test_a_run_is_spread_evenly_over_the_fewest_racks_that_hold_it(ranks: int, least: int) -> None:
+    # Whole nodes of four in two racks; what the ranks of the smaller part send to the others leaves by their ports.
+    found = time(scenario("gb200_nvl72", ranks, collective("pairwise", "16 GiB", "nccl")))
+    assert_allclose(found, (ranks - least) / ranks * 2**34 / 50e9, rtol=1e-3, atol=0)
+
+
+def test_a_group_that_straddles_domains_sends_through_the_ports_of_its_fewest_ranks() -> None:
+    # Groups of three on nodes of eight: one rank of the third group is alone in its node, with a port of 50 GB/s.
+    phase = collective("ring", "16 GiB", "nccl") + 'group = "some"\n[application.groups]\nsome = { size = 3 }\n'
+    found = time(scenario("dgx_h100", 24, phase))
+    assert_allclose(found, 2 * 2 / 3 * 2**34 / 50e9, rtol=1e-3, atol=0)
+
+
 def test_domains_must_consist_of_whole_nodes_or_divide_one() -> None:
     question = scenario("gb200_nvl72", 72, halo())
     changed = question.changed({"platform.node.domain_gpu_count": "6"})
@@ -231,6 +262,7 @@ def test_a_collective_takes_each_round_at_its_distance() -> None:
         ("dgx_h100", collective("dissemination", model="nccl"), "", "`nccl` has no `dissemination`"),
         ("summit", collective("ring", model="nccl"), "", "`nccl` sends from the memory of GPUs"),
         ("dgx_h100", collective("ring", model="nccl"), 'communication = "simulated"', "cannot be simulated"),
+        ("dgx_h100", collective("ring", model="nccl"), 'buffers = "staged"', "`staged` has no effect on `phase`"),
         (
             "dgx_h100",
             collective("ring"),

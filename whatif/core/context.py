@@ -223,15 +223,19 @@ class Context:
 
     @property
     def domain_rank_count(self) -> str:
-        """Ranks of a full link domain: those of a node if its size is not stated."""
+        """Ranks that a link domain has, if it is not the last one: those of a node if its size is not stated."""
         if DOMAIN_GPUS not in self.wiring.parameters:
             return self.ranks_per_node
         if "placement.link_domain nests" not in self.wiring.terms:
             places = f"({DOMAIN_GPUS}, {self._gpus['gpu_count']})"
             reason = f"link domains are neither a part of a node nor whole nodes {places}"
             self.wiring.require("placement.link_domain nests", reason, nests, {**self._gpus})
-        name = "placement.ranks_per_domain"
-        return self.once(name, ranks_per_domain, ranks_per_node=self.ranks_per_node, **self._gpus)
+        counts = {"ranks_per_node": self.ranks_per_node, "nodes_per_domain": self._nodes_per_domain}
+        return self.once("placement.ranks_per_domain", ranks_per_domain, **counts, **self._gpus)
+
+    @property
+    def _nodes_per_domain(self) -> str:
+        return self.once("placement.nodes_per_domain", nodes_per_domain, node_count=self.nodes_needed, **self._gpus)
 
     @property
     def _gpus(self) -> dict[str, str]:
@@ -252,7 +256,7 @@ class Context:
         return {
             "ranks_per_node": node,
             "ranks_per_socket": self.once("placement.domain_sharing_count", sharing_count, **inner),
-            "nodes_per_domain": self.once("placement.nodes_per_domain", nodes_per_domain, **self._gpus),
+            "nodes_per_domain": self._nodes_per_domain,
         }
 
     @property

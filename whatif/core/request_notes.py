@@ -9,6 +9,7 @@ from whatif.core.calibration_notes import model_notes
 from whatif.core.collective_notes import collective_notes
 from whatif.core.context import Context
 from whatif.core.evaluate import evaluate
+from whatif.core.kept_values import kept_value_notes
 from whatif.core.kernel_notes import kernel_notes, sharing_notes
 from whatif.core.machine_notes import PLACED, constant_notes, notes_by_machine, placement, size_notes
 from whatif.core.scenario import EvaluationRequest, Scenario
@@ -72,6 +73,7 @@ def _program_notes(program: Program, grid: Grid) -> tuple[str, ...]:
     """Remarks on the models, kernels, messages and collectives of a program."""
     return (
         *model_notes(program),
+        *kept_value_notes(program),
         *kernel_notes(program),
         *sharing_notes(program, grid.arrays()),
         *_message_notes(program),
