@@ -216,7 +216,7 @@ rank_count = 12
 iteration_count = 1
 [application.grid]
 scaling = "weak"
-cells = {{ x = 65536, y = 65536 }}
+cells = {{ x = 32768, y = 32768 }}
 [application.phases.halo]
 kind = "halo"
 model = "postal"

@@ -26,6 +26,12 @@ def cell_count(cells: Cells) -> Count:
     return np.asarray(np.prod(cells, axis=-1))
 
 
+@model("M = e Π N_d", "definition")
+def cells_size(cells: Cells, element_size: Bytes) -> Bytes:
+    """Memory of one copy of the cells of a box, of e bytes each: shape [..., dimension] -> [...]."""
+    return np.asarray(element_size * np.prod(cells, axis=-1))
+
+
 @model("N · P", "definition")
 def repeated_cells(cell_count: Count, rank_count: Count) -> Count:
     """Number of cells of all ranks, each with a box of its own (weak scaling)."""
