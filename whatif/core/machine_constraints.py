@@ -45,7 +45,7 @@ def _require_memory(context: Context) -> None:
 
 
 def _data_of_rank(context: Context) -> tuple[Reference, str]:
-    """Memory of a rank, as stated or at least one copy of the cells that a halo is of, and words that it does not fit."""
+    """Memory of a rank, as stated or at least one copy of the cells that a halo is of, and the words of a misfit."""
     application, parameters = context.scenario.application, context.wiring.parameters
     stated = _MEMORY not in parameters or parameters[_MEMORY].source != DEFAULT
     halos = (
