@@ -54,6 +54,11 @@ def test_cells_that_do_not_fit_the_device_are_infeasible():
     # 16,384 x 131,072 values of 8 B are 17.2 GB, of 16 GB; half of them fit, and a stated memory counts alone.
     cells = "application.grid.cells.x"
     result = whatif.run("jacobi2d", overrides={cells: "131072"})
-    assert result.reasons == ("the cells of a rank do not fit the device (platform.node.gpu.memory_size)",)
+    (reason,) = result.reasons
+    assert reason.startswith(
+        "the memory of a rank (application.memory_size, at least one copy of its cells) does not fit"
+    )
     assert whatif.run("jacobi2d", overrides={cells: "65536"}).reasons == ()
     assert whatif.run("jacobi2d", overrides={cells: "131072", "application.memory_size": "1 GB"}).reasons == ()
+    swept = whatif.sweep("jacobi2d", {"application.memory_size": "1 GB, 32 GB"})
+    assert np.isfinite(swept["total_time"]).tolist() == [True, False]

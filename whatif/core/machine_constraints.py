@@ -8,7 +8,7 @@ from whatif.core.context import Context
 from whatif.core.term import Reference
 from whatif.models.decomposition import MOST_RANKS
 from whatif.models.ranks import device_memory, fits, memory_fits
-from whatif.models.workload import cells_size
+from whatif.models.workload import memory_with_cells
 from whatif.schema.application import HaloPhase
 from whatif.schema.parameters import DEFAULT
 from whatif.units import ONE, Quantity
@@ -41,11 +41,11 @@ def _require_memory(context: Context) -> None:
     sharing = context.ranks_on_gpu if context.on_gpus else context.sharing("inter_node")
     needed = wiring.add("placement.memory_size", device_memory, {"memory_size": size, "ranks_per_device": sharing})
     sizes: dict[str, Reference] = {"needed_size": needed, "available_size": room}
-    wiring.require("placement.memory_size fits", f"{words} the {device} ({room})", memory_fits, sizes)
+    wiring.require("placement.memory_size fits", f"{words} does not fit the {device} ({room})", memory_fits, sizes)
 
 
 def _data_of_rank(context: Context) -> tuple[Reference, str]:
-    """Memory of a rank, as stated or at least one copy of the cells that a halo is of, and the words of a misfit."""
+    """Memory of a rank, as stated or at least one copy of the cells that a halo is of, and its name."""
     application, parameters = context.scenario.application, context.wiring.parameters
     stated = _MEMORY not in parameters or parameters[_MEMORY].source != DEFAULT
     halos = (
@@ -55,6 +55,11 @@ def _data_of_rank(context: Context) -> tuple[Reference, str]:
     )
     halo = None if stated or application.grid is None else next(halos, None)
     if halo is None:
-        return _MEMORY, f"{_MEMORY} does not fit"
-    inputs = {"cells": context.rank_cells, "element_size": f"application.phases.{halo}.element_size"}
-    return context.once("placement.cells_size", cells_size, **inputs), "the cells of a rank do not fit"
+        return _MEMORY, _MEMORY
+    inputs = {
+        "memory_size": _MEMORY,
+        "cells": context.rank_cells,
+        "element_size": f"application.phases.{halo}.element_size",
+    }
+    words = f"the memory of a rank ({_MEMORY}, at least one copy of its cells)"
+    return context.once("placement.rank_memory_size", memory_with_cells, **inputs), words

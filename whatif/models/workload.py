@@ -26,10 +26,10 @@ def cell_count(cells: Cells) -> Count:
     return np.asarray(np.prod(cells, axis=-1))
 
 
-@model("M = e Π N_d", "definition")
-def cells_size(cells: Cells, element_size: Bytes) -> Bytes:
-    """Memory of one copy of the cells of a box, of e bytes each: shape [..., dimension] -> [...]."""
-    return np.asarray(element_size * np.prod(cells, axis=-1))
+@model("M' = max(M, e Π N_d)", "definition")
+def memory_with_cells(memory_size: Bytes, cells: Cells, element_size: Bytes) -> Bytes:
+    """Memory of a rank, at least one copy of its cells of e bytes each: shapes [...], [..., dimension] -> [...]."""
+    return np.asarray(np.maximum(memory_size, element_size * np.prod(cells, axis=-1)))
 
 
 @model("N · P", "definition")
