@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import whatif
+from tests.paths import ROOT
 from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
@@ -105,6 +106,37 @@ def test_larger_link_domains_are_faster(phase: str) -> None:
     assert swept[3] < min(1.2 * swept[2], 0.8 * swept[0])
 
 
+@pytest.mark.parametrize("model", ["max_rate", "node_aware", "k_model"])
+def test_halos_are_never_slower_in_larger_link_domains(model: str) -> None:
+    question = scenario("gb200_nvl72", 576, halo(model))
+    axis = parse_option("platform.node.domain_gpu_count = 4, 8, 16, 36, 72, 144, 288, 576", question.program, 10)
+    swept = run_whole(question, grid_of([axis], 10)).columns["communication_time"]
+    assert (np.diff(swept) <= 0).all()
+    assert swept[-1] < swept[4] < swept[0]
+
+
+def test_bytes_that_leave_a_rack_use_the_ports_of_the_nodes_that_send_them() -> None:
+    # 144 ranks in two racks of 72, a grid of 12 x 12: each rank of the sixth row sends three messages over links, which
+    # carry 900 GB/s, and starts one down; a node has four of these, and four ports of 50 GB/s.
+    links = 3 * (LATENCY + 2**20 / (SHARE * 900e9))
+    found = time(scenario("gb200_nvl72", 144, halo("node_aware")))
+    assert_allclose(found, links + 7.59e-6 + 4 * 2**20 / (4 * 50e9), rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize(("ranks", "least"), [(73, 33), (76, 36), (100, 48), (128, 64), (144, 72)])
+def test_a_run_is_spread_evenly_over_the_fewest_racks_that_hold_it(ranks: int, least: int) -> None:
+    # Whole nodes of four in two racks; what the ranks of the smaller part send to the others leaves by their ports.
+    found = time(scenario("gb200_nvl72", ranks, collective("pairwise", "16 GiB", "nccl")))
+    assert_allclose(found, (ranks - least) / ranks * 2**34 / 50e9, rtol=1e-3, atol=0)
+
+
+def test_a_group_that_straddles_domains_sends_through_the_ports_of_its_fewest_ranks() -> None:
+    # Groups of three on nodes of eight: one rank of the third group is alone in its node, with a port of 50 GB/s.
+    phase = collective("ring", "16 GiB", "nccl") + 'group = "some"\n[application.groups]\nsome = { size = 3 }\n'
+    found = time(scenario("dgx_h100", 24, phase))
+    assert_allclose(found, 2 * 2 / 3 * 2**34 / 50e9, rtol=1e-3, atol=0)
+
+
 def test_domains_must_consist_of_whole_nodes_or_divide_one() -> None:
     question = scenario("gb200_nvl72", 72, halo())
     changed = question.changed({"platform.node.domain_gpu_count": "6"})
@@ -154,6 +186,39 @@ def test_ports_of_a_node_work_together_up_to_their_rate(ranks: int, rate: float)
     assert_allclose(time(question), rounds * (9.79355e-6 + 2**20 / (24.0371e9 * rate)), rtol=1e-9, atol=0)
 
 
+@pytest.mark.parametrize("platform", ["frontier", "gb200_nvl72", "dgx_h100"])
+@pytest.mark.parametrize("algorithm", ["recursive_doubling", "hierarchical", "pairwise", "bruck_allgather"])
+def test_more_ports_are_not_slower(platform: str, algorithm: str) -> None:
+    """Up to 8 ports with as many channels, from 8 B to 4 GiB.
+
+    Blocks of more channels may be below the limit of a protocol with a lower rate: 1.2 % slower at one size.
+    """
+    question = scenario(platform, 288, collective(algorithm))
+    sizes = ", ".join(f"{2**power} B" for power in range(3, 33))
+    texts = (f"application.phases.phase.message_size = {sizes}", "platform.network.port_count = 1, 2, 3, 4, 5, 6, 7, 8")
+    axes = [parse_option(text, question.program, 1000) for text in texts]
+    found = run_whole(question, grid_of(axes, 1000)).columns["communication_time"]
+    slower = found[:, 1:] / found[:, :-1] - 1
+    assert slower.max() < 0.013
+    assert (slower > 1e-9).sum() <= 2
+
+
+def test_blocks_below_the_limit_of_a_protocol_can_be_slower_by_the_share_of_the_page() -> None:
+    question = scenario("gb200_nvl72", 288, collective("hierarchical", "4 MiB"))
+    six, seven = (time(question, platform__network__port_count=count) for count in (6, 7))
+    page = (ROOT / "docs" / "domains.md").read_text(encoding="utf-8")
+    assert f"takes {100 * (seven / six - 1):.1f} % longer with 7 ports a node than with 6" in page
+
+
+@pytest.mark.parametrize("model", ["max_rate", "k_model", "node_aware", "injection"])
+def test_short_messages_of_a_halo_share_all_ports(model: str) -> None:
+    """Messages of 64 B of eight ranks a node, by one port and by eight."""
+    question = scenario("dgx_h100", 512, halo(model), 'buffers = "host"')
+    short = {"application__phases__phase__message_size": "64 B", "platform__network__inter_node__short_limit": "128 B"}
+    ports = [time(question, **short, platform__network__port_count=count) for count in (1, 8)]
+    assert ports[1] < ports[0]
+
+
 def test_swapping_the_network_keeps_the_ports() -> None:
     """400 Gb/s InfiniBand in place of Slingshot 11 on the four ports of Perlmutter."""
     part = '\n[platform.network.inter_node]\nextends = "infiniband-400"\n'
@@ -197,6 +262,7 @@ def test_a_collective_takes_each_round_at_its_distance() -> None:
         ("dgx_h100", collective("dissemination", model="nccl"), "", "`nccl` has no `dissemination`"),
         ("summit", collective("ring", model="nccl"), "", "`nccl` sends from the memory of GPUs"),
         ("dgx_h100", collective("ring", model="nccl"), 'communication = "simulated"', "cannot be simulated"),
+        ("dgx_h100", collective("ring", model="nccl"), 'buffers = "staged"', "`staged` has no effect on `phase`"),
         (
             "dgx_h100",
             collective("ring"),

@@ -148,6 +148,51 @@ def test_without_matrix_units_the_vector_peak_counts_with_a_note(folder):
     assert "work: no matrix units for fp64: the peak of the vector units" in notes
 
 
+def test_without_matrix_units_the_efficiency_is_that_of_the_vectors(folder):
+    """A share of matrix units, here as on AMD's devices, says nothing about vectors."""
+    tiles = 16384 / (np.ceil(16384 / 157) * 157)
+    double = {**PRODUCT, "precision": "fp64", "launch_time": "0 s"}
+    expected = 2 * 8192**3 / (37e12 * tiles)
+    assert_allclose(time(folder, double, matrix_efficiency=0.4), expected / 0.91, rtol=1e-12, atol=0)
+    assert_allclose(time(folder, double, vector_efficiency=0.5), expected / 0.5, rtol=1e-12, atol=0)
+
+
+# Peaks of one die or tile, and the share that large products reach; products of 8192 fill all but 4 % of the tiles.
+PRODUCTS = [
+    ("frontier", "fp32", 47.85e12, 0.4),
+    ("frontier", "int8", 191.5e12, 0.4),
+    ("mi300x_node", "fp32", 163.4e12, 0.4),
+    ("aurora", "tf32", 209.5e12, 0.62),
+    ("aurora", "bf16", 419.5e12, 0.62),
+    ("aurora", "fp16", 419.5e12, 0.62),
+    ("aurora", "int8", 839e12, 0.62),
+    ("aurora", "fp32", 21e12, 0.91),
+    ("aurora", "fp64", 11e12, 0.91),
+    ("perlmutter", "fp32", 19.5e12, 0.91),
+]
+
+
+@pytest.mark.parametrize(("machine", "precision", "peak", "share"), PRODUCTS)
+def test_products_on_shipped_machines_run_on_the_units_of_their_precision(machine, precision, peak, share):
+    product = {**PRODUCT, "precision": precision, "launch_time": "0 s"}
+    alone = {"rank_count": 1, "iteration_count": 1, "name": "one", "phases": {"work": product}}
+    reached = 2 * 8192**3 / float(whatif.run(whatif.Scenario.of(application=alone, platform=machine))["total_time"])
+    assert 0.9 * share * peak < reached <= share * peak
+
+
+# Products measured on one tile of Aurora in Tflop/s (argonne-lcf/user-guides @f0a33231), and how far off we are.
+@pytest.mark.parametrize(
+    ("precision", "measured", "tolerance"),
+    [("tf32", 110, 0.2), ("bf16", 273, 0.1), ("fp16", 263, 0.05), ("int8", 577, 0.15), ("fp32", 22, 0.2)],
+)
+def test_products_on_a_tile_of_aurora_are_as_measured(precision, measured, tolerance):
+    gpu = load_part("max-1550-tile")
+    peak, share = getattr(gpu.matrix_rates, precision), gpu.matrix_efficiency
+    if peak is None:
+        peak, share = gpu.peak_single_rate, gpu.vector_efficiency
+    assert_allclose(peak * share, measured * 1e12, rtol=tolerance, atol=0)
+
+
 def test_a_precision_that_a_device_does_not_have_is_an_error_with_those_that_it_has(folder):
     with pytest.raises(
         InvalidFileError, match=r"work.precision: .* states no peak rate of fp8; it has fp64, fp32, bf16"

@@ -71,9 +71,11 @@ def test_groups_that_run_at_once_share_the_ports_of_their_nodes() -> None:
 def test_a_library_divides_the_ports_among_groups_of_single_ranks() -> None:
     phase = collective("hierarchical", "1 GiB", "nccl")
     crowded = time(grouped("data", phase))
-    # One rank a node sends alone through all ports.
-    alone = time(scenario("dgx_h100", 2, phase + "channel_count = 1\n", "ranks_per_node = 1"))
-    assert_allclose(crowded / alone, 8, rtol=0.02, atol=0)
+    # One rank of a node sends through the port of its GPU; where the node has one port, through all of it.
+    alone = scenario("dgx_h100", 2, phase + "channel_count = 1\n", "ranks_per_node = 1")
+    assert_allclose(crowded / time(alone), 1, rtol=1e-9, atol=0)
+    one_port = time(grouped("data", phase), platform__network__port_count=1)
+    assert_allclose(one_port / time(alone, platform__network__port_count=1), 8, rtol=0.02, atol=0)
 
 
 def test_domains_that_are_a_part_of_a_node_share_its_ports() -> None:

@@ -17,12 +17,10 @@ SIZES = 2.0 ** np.arange(7, 31)
 
 
 def times(parameters, algorithm, sizes, ranks):
-    domain, link, network = SHEET.bandwidths(ranks)
+    group = SHEET.groups(ranks)
     each = [np.array(value) for pair in zip(parameters["starts"], parameters["gaps"], strict=True) for value in pair]
     limits = map(np.array, parameters["limits"])
-    return library_steps_time(
-        sizes, ranks, domain, link, network, *limits, *each, np.array(parameters["share"]), algorithm=algorithm
-    )
+    return library_steps_time(sizes, *group, *limits, *each, np.array(parameters["share"]), algorithm=algorithm)
 
 
 def made(operation, function, ranks, noise=0.0):
@@ -74,7 +72,7 @@ def test_short_messages_leave_the_bandwidth_as_the_data_sheet_has_it():
 
 
 def test_known_trees_are_found():
-    points = made("allreduce", lambda n, p: short_tree_time(n, p, np.array(4.0), *map(np.array, TREE)), (8.0, 32.0))
+    points = made("allreduce", lambda n, p: short_tree_time(n, p / 4, *map(np.array, TREE)), (8.0, 32.0))
     tree = fit_library(points.at(points.sizes <= 2**15), SHEET).trees["between_domains"]
     np.testing.assert_allclose(tree.solution.values, TREE, rtol=0.03, atol=0)
 

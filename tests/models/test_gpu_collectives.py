@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from whatif.models.gpu_collectives import LIBRARY_ALGORITHMS, domain_link_bandwidth, library_time
+from whatif.models.gpu_collectives import LIBRARY_ALGORITHMS, domain_link_bandwidth, group_bandwidth, library_time
 
 LINK, NETWORK = np.array(400e9), np.array(200e9)
 
 
 def time(size, ranks, domain, algorithm, **options):
-    numbers = (np.array(float(number)) for number in (size, ranks, domain))
+    """Time on ranks that fill their domains evenly."""
+    members = min(ranks, domain)
+    numbers = (np.array(float(number)) for number in (size, ranks, -(-ranks // domain), members, members))
     return float(library_time(*numbers, LINK, NETWORK, algorithm=algorithm, **options))
 
 
@@ -68,3 +70,19 @@ def test_best_is_the_fastest_that_the_library_chooses():
 def test_links_of_a_domain_work_together(topology, links):
     found = domain_link_bandwidth(np.array(50e9), np.array([8.0, 2.0]), topology=topology)
     assert_allclose(found, [links * 50e9, 50e9], rtol=1e-15, atol=0)
+
+
+def test_an_all_to_all_of_uneven_domains_waits_for_the_ports_of_the_smallest():
+    # 72 ranks and one: 72/73 of the buffer leave the domain of one rank, through its own port of 50 GB/s.
+    counts = (np.array(number) for number in (1e9, 73.0, 2.0, 72.0, 1.0))
+    found = float(library_time(*counts, LINK, np.array(50e9), algorithm="pairwise"))
+    latency = 1.7 * (8.4e-6 + 3.4e-6 + 14e-6)
+    assert_allclose(found, latency + 72 / 73 * 1e9 / 50e9, rtol=1e-12, atol=0)
+
+
+def test_ranks_share_the_ports_of_a_node_and_one_reaches_those_of_its_gpu():
+    # 400 GB/s of eight GPUs: an eighth for one rank, with or without others; of 32 ports four are a GPU's own.
+    ports, gpus = np.array([8.0, 8.0, 8.0, 32.0, 4.0, 4.0]), np.full(6, 8.0)
+    ranks, members = np.array([1.0, 2.0, 8.0, 1.0, 1.0, 8.0]), np.array([1.0, 2.0, 8.0, 1.0, 1.0, 8.0])
+    found = group_bandwidth(np.full(6, 400e9), members, ranks, ports, gpus)
+    assert_allclose(found, [50e9, 100e9, 400e9, 50e9, 100e9, 400e9], rtol=1e-15, atol=0)

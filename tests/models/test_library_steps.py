@@ -21,7 +21,8 @@ LINK, NETWORK, SHARE = 300e9, 50e9, 0.75
 
 
 def steps(size, ranks, algorithm, domain=4.0):
-    group = np.array(size), np.array(float(ranks)), np.array(domain), np.array(LINK), np.array(NETWORK)
+    members = min(ranks, domain)
+    group = map(np.array, (size, float(ranks), np.ceil(ranks / members), members, members, LINK, NETWORK))
     numbers = map(np.array, (*LIMITS, *STARTS_AND_GAPS, SHARE))
     return float(library_steps_time(*group, *numbers, algorithm=algorithm))
 
@@ -65,51 +66,56 @@ def test_one_rank_takes_no_time(algorithm):
 
 def test_short_trees_wait_for_a_chunk_and_pipeline_the_rest():
     numbers = [np.array(value) for value in (10e-6, 12e-6, 4e9)]
-    ranks, domain = np.array(1024.0), np.array(4.0)
+    domains = np.array(256.0)
     once = 10e-6 + 16 * (12e-6 + LL_CHUNK / 4e9)
     sizes = np.array([LL_CHUNK, 3 * LL_CHUNK])
     expected = [once, once + 2 * LL_CHUNK / 4e9]
-    np.testing.assert_allclose(short_tree_time(sizes, ranks, domain, *numbers), expected, rtol=1e-12, atol=0)
+    np.testing.assert_allclose(short_tree_time(sizes, domains, *numbers), expected, rtol=1e-12, atol=0)
 
 
 def test_vertices_of_long_trees_have_three_neighbours_from_four_domains_on():
     numbers = [np.array(value) for value in (100e-6, 50e-6, SHARE)]
-    domain, size = np.array(4.0), np.array(2.0**24)
+    size = np.array(2.0**24)
     sent = 2 * 2**24 / (0.92 * SHARE * NETWORK)
-    for ranks, messages in ((8.0, 2.0), (16.0, 12.0), (1024.0, 48.0)):
-        time = long_tree_time(size, np.array(ranks), domain, np.array(NETWORK), *numbers)
+    for domains, messages in ((2.0, 2.0), (4.0, 12.0), (256.0, 48.0)):
+        time = long_tree_time(size, np.array(domains), np.array(NETWORK), *numbers)
         np.testing.assert_allclose(time, 100e-6 + messages * 50e-6 + sent, rtol=1e-12, atol=0)
+
+
+def choice(sizes, ranks, domain, ports):
+    """Choice for ranks that fill their domains."""
+    return tuner_choice(sizes, *map(np.array, (float(ranks), ranks / domain, float(domain), ports)))
 
 
 def test_the_tuner_chooses_on_polaris_what_the_measured_curves_show():
     """On 32 GPUs trees to 128 KiB and at 8 MiB, rings elsewhere; on 1,024 trees, short ones to 1 MiB."""
-    sizes, ports = 2.0 ** np.arange(2, 31), np.array(2 * 25e9)
-    middle = tuner_choice(sizes, np.array(32.0), np.array(4.0), ports)
+    sizes, ports = 2.0 ** np.arange(2, 31), 2 * 25e9
+    middle = choice(sizes, 32, 4, ports)
     expected = np.where(sizes <= 2**17, SHORT_TREE_CHOSEN, RING_CHOSEN)
     expected[sizes == 2**23] = LONG_TREE_CHOSEN
     np.testing.assert_array_equal(middle, expected)
-    large = tuner_choice(sizes, np.array(1024.0), np.array(4.0), ports)
+    large = choice(sizes, 1024, 4, ports)
     np.testing.assert_array_equal(large, np.where(sizes <= 2**20, SHORT_TREE_CHOSEN, LONG_TREE_CHOSEN))
-    small = tuner_choice(sizes, np.array(8.0), np.array(4.0), ports)
+    small = choice(sizes, 8, 4, ports)
     np.testing.assert_array_equal(small, np.where(sizes <= 2**15, SHORT_TREE_CHOSEN, RING_CHOSEN))
 
 
 def test_the_tuner_chooses_rings_in_one_domain():
     sizes = 2.0 ** np.arange(2, 31)
-    assert (tuner_choice(sizes, np.array(8.0), np.array(8.0), np.array(200e9)) == RING_CHOSEN).all()
+    assert (choice(sizes, 8, 8, 200e9) == RING_CHOSEN).all()
 
 
 def test_choices_take_the_time_of_the_chosen_one():
     times = [np.array(value) for value in (1.0, 2.0, 3.0)]
     chosen = chosen_allreduce_time(np.array([RING_CHOSEN, SHORT_TREE_CHOSEN, LONG_TREE_CHOSEN]), *times)
     np.testing.assert_array_equal(chosen, [1.0, 2.0, 3.0])
-    scale = by_domain_count(np.array([4.0, 5.0]), np.array(4.0), np.array(1.0), np.array(2.0))
+    scale = by_domain_count(np.array([1.0, 2.0]), np.array(1.0), np.array(2.0))
     np.testing.assert_array_equal(scale, [1.0, 2.0])
 
 
 def test_tuner_chooses_for_sizes_without_a_number_or_a_limit():
     """Points of a sweep whose size is a quotient by 0 are infeasible, and must not end the sweep."""
     sizes = np.array([np.nan, np.inf, 2.0**40])
-    choice = tuner_choice(sizes, np.array(16.0), np.array(4.0), np.array(25e9))
-    assert choice[2] == RING_CHOSEN
-    assert np.isin(choice, [RING_CHOSEN, SHORT_TREE_CHOSEN, LONG_TREE_CHOSEN]).all()
+    chosen = choice(sizes, 16, 4, 25e9)
+    assert chosen[2] == RING_CHOSEN
+    assert np.isin(chosen, [RING_CHOSEN, SHORT_TREE_CHOSEN, LONG_TREE_CHOSEN]).all()

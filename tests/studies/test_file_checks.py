@@ -55,7 +55,8 @@ network.inter_node.extends = "infiniband-400"
     (tmp_path / "mine.toml").write_text(platform)
     (tmp_path / "whole.toml").write_text('extends = "frontier"\nprice.node_price = "1 USD"\n')
     (tmp_path / "cpu.toml").write_text(
-        'name = "C"\nnode_count = 4\nnode = { socket_count = 2, cpu.extends = "epyc-9755", host.power = "1 kW" }\n'
+        'name = "C"\nnode_count = 4\nnode.socket_count = 2\nnode.host.power = "1 kW"\n'
+        'node.cpu = { name = "P", core_count = 8, peak_double_rate = "1 Tflop/s" }\n'
         'network.inter_node.extends = "infiniband-400"\nprice.node_price = "1 USD"\n'
     )
     (note,) = whatif.check("cpu.toml").notes

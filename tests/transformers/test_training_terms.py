@@ -69,7 +69,7 @@ def test_full_recomputation_takes_one_pass_forward_more():
 def test_tensor_ranks_gather_and_reduce_the_activations_eight_times_a_layer():
     found = terms(ranks=8, tensor_size=8)
     link = found["tensor_parallel.link_bandwidth"]
-    once = library_time(np.array(2.0 * TOKENS * HIDDEN), *map(np.asarray, (8.0, 8.0)), link, np.asarray(1.0),
+    once = library_time(np.array(2.0 * TOKENS * HIDDEN), *map(np.asarray, (8.0, 1.0, 8.0, 8.0)), link, np.asarray(1.0),
                         algorithm="ring_allgather")  # fmt: skip
     assert_allclose(found["tensor_parallel"], 0.81 * 8 * once * 8 * LAYERS, rtol=1e-12, atol=0)
 

@@ -22,10 +22,8 @@ from whatif.models.decomposition import (
 )
 from whatif.models.ranks import (
     agrees,
-    device_memory,
     fits,
     group_count,
-    memory_fits,
     nests,
     nodes_needed,
     nodes_of_file,
@@ -223,15 +221,19 @@ class Context:
 
     @property
     def domain_rank_count(self) -> str:
-        """Ranks of a full link domain: those of a node if its size is not stated."""
+        """Ranks that a link domain has, if it is not the last one: those of a node if its size is not stated."""
         if DOMAIN_GPUS not in self.wiring.parameters:
             return self.ranks_per_node
         if "placement.link_domain nests" not in self.wiring.terms:
             places = f"({DOMAIN_GPUS}, {self._gpus['gpu_count']})"
             reason = f"link domains are neither a part of a node nor whole nodes {places}"
             self.wiring.require("placement.link_domain nests", reason, nests, {**self._gpus})
-        name = "placement.ranks_per_domain"
-        return self.once(name, ranks_per_domain, ranks_per_node=self.ranks_per_node, **self._gpus)
+        counts = {"ranks_per_node": self.ranks_per_node, "nodes_per_domain": self._nodes_per_domain}
+        return self.once("placement.ranks_per_domain", ranks_per_domain, **counts, **self._gpus)
+
+    @property
+    def _nodes_per_domain(self) -> str:
+        return self.once("placement.nodes_per_domain", nodes_per_domain, node_count=self.nodes_needed, **self._gpus)
 
     @property
     def _gpus(self) -> dict[str, str]:
@@ -252,7 +254,7 @@ class Context:
         return {
             "ranks_per_node": node,
             "ranks_per_socket": self.once("placement.domain_sharing_count", sharing_count, **inner),
-            "nodes_per_domain": self.once("placement.nodes_per_domain", nodes_per_domain, **self._gpus),
+            "nodes_per_domain": self._nodes_per_domain,
         }
 
     @property
@@ -374,26 +376,3 @@ class Context:
     def profiled_cells(self, phase: str, keys: list[str]) -> str:
         """Cells of the rank in the run in which a kernel was profiled."""
         return self._stack(f"{phase}.profiled_cells", f"application.phases.{phase}.profiled_cells", keys)
-
-    def machine_constraints(self) -> None:
-        """Constraints of the machine: enough nodes for the ranks, and enough memory on the device of a rank."""
-        countable: dict[str, Reference] = {
-            "needed_count": self.rank_count,
-            "available_count": Quantity(MOST_RANKS, ONE),
-        }
-        reason = f"at most {MOST_RANKS:,} ranks are supported (application.rank_count)"
-        self.wiring.require("placement.rank_count fits", reason, fits, countable)
-        self.wiring.require(
-            "placement.nodes_needed fits",
-            "the ranks need more nodes than the platform has (platform.node_count)",
-            fits,
-            {"needed_count": self.nodes_needed, "available_count": "platform.node_count"},
-        )
-        room = f"platform.node.{'gpu' if self.on_gpus else 'host'}.memory_size"
-        if room in self.wiring.parameters:
-            sharing = self.ranks_on_gpu if self.on_gpus else self.sharing("inter_node")
-            inputs = {"memory_size": "application.memory_size", "ranks_per_device": sharing}
-            needed = self.wiring.add("placement.memory_size", device_memory, inputs)
-            sizes: dict[str, Reference] = {"needed_size": needed, "available_size": room}
-            reason = f"application.memory_size does not fit the {'device' if self.on_gpus else 'node'} ({room})"
-            self.wiring.require("placement.memory_size fits", reason, memory_fits, sizes)

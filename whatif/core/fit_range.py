@@ -127,8 +127,8 @@ def _applies(evaluation: Evaluation, item: FittedRange) -> Points:
     choice = evaluation.program.terms.get(f"{phase}.operation_time")
     if choice is None or choice.function is not by_domain_count:
         return np.True_
-    ranks, members = (evaluation.values[str(choice.inputs[key])] for key in ("rank_count", "domain_rank_count"))
-    return np.asarray((ranks > members) == (".between_domains." in item.table))
+    domains = evaluation.values[str(choice.inputs["domain_count"])]
+    return np.asarray((domains > 1) == (".between_domains." in item.table))
 
 
 def _has_ranks(evaluation: Evaluation, item: FittedRange) -> Points:

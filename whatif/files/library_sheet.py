@@ -21,7 +21,7 @@ def library_sheet(platform: str) -> LibrarySheet:
     ranks = _one_domain(spec)
     values = evaluate(_scenario(platform, ranks).program).values
     return LibrarySheet(
-        float(values[f"{_PHASE}.domain_member_count"]),
+        float(values[f"{_PHASE}.domain_rank_count"]),
         float(values["peer_link.long.effective_bandwidth"]),
         float(values[f"{_PHASE}.group_bandwidth"]),
         spec.node.domain_topology,

@@ -76,19 +76,17 @@ class MachineParts:
 
     def _tables(self, name: str) -> dict[str, Any]:
         """Tables of the file: counts, parts, what machines with the same parts have, and the sources."""
-        gpu, host = _like("gpu", self.gpu), _like("cpu", self.processor)
+        gpu = _like("gpu", self.gpu)
         node: dict[str, Any] = {"gpu_count": self.gpus_per_node} if self.gpu else {}
         node |= {"socket_count": self.sockets_per_node}
         node |= {"gpu": {"extends": self.gpu}, **_device_links(gpu)} if self.gpu else {}
         node |= {"cpu": {"extends": self.processor}} if self.processor else {}
-        bandwidth = _stated(host, "host", "memory_bandwidth")
-        node |= {"host": {"memory_bandwidth": bandwidth}} if bandwidth else {}
         # Where GPUs have links of their own, messages inside a node do not go through main memory.
         network: dict[str, Any] = {"intra_socket": "none"} if "peer_link" in node else {}
         network |= {"port_count": self.ports_per_node} if self.ports_per_node > 1 else {}
         network |= {"inter_node": {"extends": self.network}} if self.network else {}
         head = {"name": name, "description": f"{self.words}.", "node_count": self.node_count, "node": node}
-        return {**head, **({"network": network} if network else {}), "sources": _sources(node, network, host)}
+        return {**head, **({"network": network} if network else {}), "sources": _sources(network)}
 
     @property
     def words(self) -> str:
@@ -124,9 +122,7 @@ def _device_links(like: _Likeness) -> dict[str, Any]:
     return {"host_link": {"extends": _LINK}} | {key: table for key, table in found.items() if table["extends"]}
 
 
-def _sources(node: dict[str, Any], network: dict[str, Any], host: _Likeness) -> dict[str, Any]:
+def _sources(network: dict[str, Any]) -> dict[str, Any]:
     assumed = {"node_count": _STATED, "node": _STATED}
     assumed |= {"network.port_count": _STATED} if "port_count" in network else {}
-    if "host" in node:
-        assumed["node.host.memory_bandwidth"] = f"as {host.name}, which has the same processor"
     return {path: {"grade": "assumed", "source": source} for path, source in assumed.items()}

@@ -191,10 +191,9 @@ class LibraryFit:
         return chosen_allreduce_time(choices(points, self.sheet), once, short, long)
 
     def _tree_times(self, ring: StepsFit, tree: TreeFit, points: CollectivePoints) -> tuple[FloatArray, FloatArray]:
-        domain, _, network = self.sheet.bandwidths(points.ranks)
-        group = points.sizes, points.ranks, domain
-        short = short_tree_time(*group, *map(np.asarray, tree.solution.values))
-        return short, long_tree_time(*group, network, *map(np.asarray, ring.of_last()))
+        group = self.sheet.groups(points.ranks)
+        short = short_tree_time(points.sizes, group.domains, *map(np.asarray, tree.solution.values))
+        return short, long_tree_time(points.sizes, group.domains, group.network, *map(np.asarray, ring.of_last()))
 
 
 def fit_library(points: CollectivePoints, sheet: LibrarySheet) -> LibraryFit:
@@ -333,11 +332,11 @@ def _solve(residuals: Residuals, start: FloatArray, prior: FloatArray, scatter: 
 
 
 def _solve_tree(points: CollectivePoints, sheet: LibrarySheet) -> Solution:
-    domain, step = np.asarray(sheet.domain_rank_count), 1e-6
+    domains, step = sheet.groups(points.ranks).domains, 1e-6
 
     def ratios(logarithms: FloatArray) -> FloatArray:
         values = map(np.asarray, np.exp(logarithms))
-        return np.log(short_tree_time(points.sizes, points.ranks, domain, *values) / points.times)
+        return np.log(short_tree_time(points.sizes, domains, *values) / points.times)
 
     def residuals(at: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Residuals, and their slopes by differences."""

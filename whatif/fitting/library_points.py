@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.models.gpu_collectives import domain_link_bandwidth, library_time, ranks_of
+from whatif.models.gpu_collectives import Ranks, domain_link_bandwidth, library_time
 from whatif.models.library_steps import TRAFFIC, Traffic
 from whatif.models.library_tuner import RING_CHOSEN, SHORT_TREE_CHOSEN, tuner_choice
 from whatif.models.quantities import FloatArray
@@ -37,22 +37,19 @@ class LibrarySheet:
     topology: Literal["mesh", "ring", "switch"] = "switch"
     switch_reduction: bool = False
 
-    def bandwidths(self, ranks: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """GPUs of a domain, bandwidth of one in it, and of the domain to others."""
-        domain = np.asarray(self.domain_rank_count)
-        members = np.minimum(ranks, domain)
+    def groups(self, ranks: FloatArray) -> Ranks:
+        """Ranks that fill the domains evenly, and their bandwidths."""
+        members = np.minimum(ranks, self.domain_rank_count)
         link = domain_link_bandwidth(np.asarray(self.link_bandwidth), members, topology=self.topology)
-        return domain, link, self.network_bandwidth * members / domain
+        network = self.network_bandwidth * members / self.domain_rank_count
+        return Ranks(ranks, np.ceil(ranks / members), members, members, link, network)
 
     def time(self, points: CollectivePoints) -> FloatArray:
         """Times in s of points from the data sheet alone."""
-        domain, link, network = self.bandwidths(points.ranks)
-        found = np.empty(len(points))
+        group, found = self.groups(points.ranks), np.empty(len(points))
         for operation in dict.fromkeys(points.operations):
-            times = library_time(
-                points.sizes, points.ranks, domain, link, network,
-                algorithm=ALGORITHMS[operation], switch_reduction=self.switch_reduction,
-            )  # fmt: skip
+            algorithm = ALGORITHMS[operation]
+            times = library_time(points.sizes, *group, algorithm=algorithm, switch_reduction=self.switch_reduction)
             found = np.where(points.operations == operation, times, found)
         return found
 
@@ -108,8 +105,8 @@ def _uses(name: str, points: CollectivePoints, sheet: LibrarySheet) -> Mask:
 
 def choices(points: CollectivePoints, sheet: LibrarySheet) -> FloatArray:
     """Algorithms that NCCL's tuner chooses for an allreduce of these sizes."""
-    domain, _, network = sheet.bandwidths(points.ranks)
-    return tuner_choice(points.sizes, points.ranks, domain, network)
+    group = sheet.groups(points.ranks)
+    return tuner_choice(points.sizes, group.ranks, group.domains, group.in_domain, group.network)
 
 
 def short_tree_points(points: CollectivePoints, sheet: LibrarySheet) -> CollectivePoints:
@@ -120,8 +117,7 @@ def short_tree_points(points: CollectivePoints, sheet: LibrarySheet) -> Collecti
 
 def traffic_of(name: str, points: CollectivePoints, sheet: LibrarySheet) -> Traffic:
     """Messages of points by one algorithm: a ring turns twice for an allreduce."""
-    domain, link, network = sheet.bandwidths(points.ranks)
-    group = ranks_of(points.ranks, domain, link, network)
+    group = sheet.groups(points.ranks)
     if name != "ring":
         return TRAFFIC["hierarchical" if name == "switch" else name](points.sizes, group)
     turns = np.where(points.operations == "allreduce", 2.0, 1.0)

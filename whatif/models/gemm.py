@@ -66,12 +66,12 @@ def tile_efficiency(
 
 
 @model("e = e_m e_tile", "definition")
-def gemm_efficiency(matrix_efficiency: Fraction, tile_efficiency: Fraction) -> Fraction:
+def gemm_efficiency(large_efficiency: Fraction, tile_efficiency: Fraction) -> Fraction:
     """Share of the peak that a product reaches: that of large matrices times that of its tiles.
 
     Elementwise over any broadcastable shapes; valid for fractions from 0 to 1.
     """
-    return matrix_efficiency * tile_efficiency
+    return large_efficiency * tile_efficiency
 
 
 @model("T = n (r max(W / (P e), Q / BW) + t_l)", "roofline with the efficiency of tiles and waves")

@@ -46,21 +46,17 @@ TREE_SHARE: Final = 0.92
 
 
 class Ranks(NamedTuple):
-    """Ranks of a collective, and the bandwidths at which one sends in its domain and its domain sends to others."""
+    """Ranks of a collective, and the bandwidths at which one sends in its domain and its domain sends to others.
+
+    `in_domain` are in the domain with the most of them, `least` in the one with the fewest, which `network` is of.
+    """
 
     ranks: FloatArray
-    in_domain: FloatArray
     domains: FloatArray
+    in_domain: FloatArray
+    least: FloatArray
     link: FloatArray
     network: FloatArray
-
-
-def ranks_of(
-    rank_count: Count, domain_rank_count: Count, link_bandwidth: BytesPerSecond, network_bandwidth: BytesPerSecond
-) -> Ranks:
-    """Ranks and domains of a collective. Elementwise."""
-    in_domain = np.minimum(rank_count, domain_rank_count)
-    return Ranks(rank_count, in_domain, np.ceil(rank_count / in_domain), link_bandwidth, network_bandwidth)
 
 
 def busy_time(group: Ranks, sent: FloatArray, leaving: FloatArray) -> Seconds:
@@ -101,7 +97,7 @@ def _hierarchical(n: Bytes, group: Ranks) -> Seconds:
 def _pairwise(n: Bytes, group: Ranks) -> Seconds:
     """Messages from every rank to every other one, all at once."""
     near, far = group.in_domain - 1, group.ranks - group.in_domain
-    leaving = far / group.ranks * n * group.in_domain
+    leaving = (group.ranks - group.least) / group.ranks * n * group.least
     return _fastest(group, RING, np.minimum(near, 1.0), np.minimum(far, 1.0), near / group.ranks * n, leaving)
 
 
@@ -137,22 +133,25 @@ LIBRARY_ALGORITHMS: Final[Mapping[str, Callable[[Bytes, Ranks], Seconds]]] = {
 def library_time(
     message_size: Bytes,
     rank_count: Count,
+    domain_count: Count,
     domain_rank_count: Count,
+    least_rank_count: Count,
     link_bandwidth: BytesPerSecond,
     network_bandwidth: BytesPerSecond,
     *,
     algorithm: str,
     switch_reduction: bool = False,
 ) -> Seconds:
-    """Time of a collective of a GPU library on P ranks, `domain_rank_count` of them in a link domain.
+    """Time of a collective of a GPU library on P ranks in D link domains (`domain_count`).
 
+    The domain with the most ranks has `domain_rank_count`, the one with the fewest `least_rank_count`.
     `message_size` n is the buffer that is reduced, gathered or broadcast, or what one rank sends to all;
-    `link_bandwidth` B_d that of a rank in its domain, `network_bandwidth` B_n that of a domain to the others. s_d and
-    s_n are the steps in and between domains, n_d and n_n the bytes that a rank and a domain send; φ is
-    `BETWEEN_DOMAINS`, in one domain 1. `best` is the faster allreduce of ring and tree, and of the hierarchical one
-    where switches reduce. Elementwise; 0 for one rank; valid for counts ≥ 1 and bandwidths > 0.
+    `link_bandwidth` B_d that of a rank in its domain, `network_bandwidth` B_n that of the domain with the fewest ranks
+    to the others. s_d and s_n are the steps in and between domains, n_d and n_n the bytes that a rank and a domain
+    send; φ is `BETWEEN_DOMAINS`, in one domain 1. `best` is the faster allreduce of ring and tree, and of the
+    hierarchical one where switches reduce. Elementwise; 0 for one rank; valid for counts ≥ 1 and bandwidths > 0.
     """
-    group = ranks_of(rank_count, domain_rank_count, link_bandwidth, network_bandwidth)
+    group = Ranks(rank_count, domain_count, domain_rank_count, least_rank_count, link_bandwidth, network_bandwidth)
     chosen = [algorithm] if algorithm != "best" else [*_CHOSEN, *(["hierarchical"] if switch_reduction else [])]
     return np.asarray(np.minimum.reduce([LIBRARY_ALGORITHMS[name](message_size, group) for name in chosen]))
 
@@ -167,10 +166,18 @@ def domain_link_bandwidth(
     return link_bandwidth * links[topology]
 
 
-@model("B_n = B_N m / p", "definition")
-def group_bandwidth(injection_bandwidth: BytesPerSecond, member_count: Count, ranks_per_node: Count) -> BytesPerSecond:
-    """Bandwidth at which m ranks of a group send from their link domain, each with its share of a node of p ranks.
+@model("B_n = m_0 B_N / max(p, min(C, g))", "definition")
+def group_bandwidth(
+    injection_bandwidth: BytesPerSecond,
+    least_rank_count: Count,
+    ranks_per_node: Count,
+    port_count: Count,
+    gpu_count: Count,
+) -> BytesPerSecond:
+    """Bandwidth at which the domain with the fewest ranks m_0 of a group sends to the others.
 
-    Elementwise; m may be more than p where a domain has several nodes.
+    p ranks of a node share its C ports evenly, whether all send or not; a rank alone reaches the ports of its own GPU,
+    of g in the node, or one. Elementwise; m_0 may be more than p where a domain has several nodes.
     """
-    return injection_bandwidth * member_count / ranks_per_node
+    own = np.minimum(port_count, gpu_count)
+    return injection_bandwidth * least_rank_count / np.maximum(ranks_per_node, own)

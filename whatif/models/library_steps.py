@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from whatif.models.gpu_collectives import TREE_SHARE, Ranks, busy_time, ranks_of
+from whatif.models.gpu_collectives import TREE_SHARE, Ranks, busy_time
 from whatif.models.library_tuner import LONG_TREE_CHOSEN, SHORT_TREE_CHOSEN
 from whatif.models.quantities import Bytes, BytesPerSecond, Count, FloatArray, Fraction, Seconds, model
 
@@ -49,9 +49,9 @@ def _ring(message_size: FloatArray, group: Ranks, turns: int) -> Traffic:
 
 def _pairwise(message_size: FloatArray, group: Ranks) -> Traffic:
     """Messages to every other domain's ranks, or in one domain to its ranks."""
-    far, size = group.ranks - group.in_domain, message_size / group.ranks
+    far, size = group.ranks - group.least, message_size / group.ranks
     count = np.where(group.domains > 1, far, group.ranks - 1)
-    return Traffic(count, size, busy_time(group, (group.in_domain - 1) * size, far * size * group.in_domain))
+    return Traffic(count, size, busy_time(group, (group.in_domain - 1) * size, far * size * group.least))
 
 
 def _switch(message_size: FloatArray, group: Ranks) -> Traffic:
@@ -74,7 +74,9 @@ TRAFFIC: Final[Mapping[str, Callable[[FloatArray, Ranks], Traffic]]] = {
 def library_steps_time(
     message_size: Bytes,
     rank_count: Count,
+    domain_count: Count,
     domain_rank_count: Count,
+    least_rank_count: Count,
     link_bandwidth: BytesPerSecond,
     network_bandwidth: BytesPerSecond,
     short_limit: Bytes,
@@ -95,7 +97,7 @@ def library_steps_time(
     which the slower of link and ports carries its bytes, η `bandwidth_share`. The gap is that of the first protocol
     whose limit is not less than b. Elementwise; 0 for one rank.
     """
-    group = ranks_of(rank_count, domain_rank_count, link_bandwidth, network_bandwidth)
+    group = Ranks(rank_count, domain_count, domain_rank_count, least_rank_count, link_bandwidth, network_bandwidth)
     count, size, busy = TRAFFIC[algorithm](message_size, group)
     protocol = [size <= short_limit, size <= eager_limit]
     start = np.select(protocol, [short_start, eager_start], rendezvous_start)
@@ -106,24 +108,17 @@ def library_steps_time(
 
 @model("T = t_0 + 2 log2 D (gap + min(n, c) / B_c) + max(n − c, 0) / B_c", _SOURCE)
 def short_tree_time(
-    message_size: Bytes,
-    rank_count: Count,
-    domain_rank_count: Count,
-    start: Seconds,
-    gap: Seconds,
-    bandwidth: BytesPerSecond,
+    message_size: Bytes, domain_count: Count, start: Seconds, gap: Seconds, bandwidth: BytesPerSecond
 ) -> Seconds:
     """Time of an allreduce of a short buffer along trees of D domains, c bytes at once. Elementwise."""
-    domains = np.ceil(rank_count / np.minimum(rank_count, domain_rank_count))
     step = gap + np.minimum(message_size, LL_CHUNK) / bandwidth
-    return start + 2 * np.log2(domains) * step + np.maximum(message_size - LL_CHUNK, 0.0) / bandwidth
+    return start + 2 * np.log2(domain_count) * step + np.maximum(message_size - LL_CHUNK, 0.0) / bandwidth
 
 
 @model("T = t_0 + 2 log2 D min(3, D − 1) gap + 2 n / (0.92 η B_n)", _SOURCE)
 def long_tree_time(
     message_size: Bytes,
-    rank_count: Count,
-    domain_rank_count: Count,
+    domain_count: Count,
     network_bandwidth: BytesPerSecond,
     rendezvous_start: Seconds,
     rendezvous_gap: Seconds,
@@ -133,8 +128,7 @@ def long_tree_time(
 
     Messages to a parent and two children follow each other. Elementwise.
     """
-    domains = np.ceil(rank_count / np.minimum(rank_count, domain_rank_count))
-    messages = 2 * np.log2(domains) * np.minimum(_MOST_NEIGHBOURS, domains - 1)
+    messages = 2 * np.log2(domain_count) * np.minimum(_MOST_NEIGHBOURS, domain_count - 1)
     sent = 2 * message_size / (TREE_SHARE * bandwidth_share * network_bandwidth)
     return np.asarray(rendezvous_start + messages * rendezvous_gap + sent)
 
@@ -149,8 +143,6 @@ def chosen_allreduce_time(
 
 
 @model("T = T_in if D = 1, else T_between", "definition")
-def by_domain_count(
-    rank_count: Count, domain_rank_count: Count, in_domain_time: Seconds, between_domains_time: Seconds
-) -> Seconds:
+def by_domain_count(domain_count: Count, in_domain_time: Seconds, between_domains_time: Seconds) -> Seconds:
     """Time of a collective in one link domain, or over several. Elementwise."""
-    return np.where(rank_count > domain_rank_count, between_domains_time, in_domain_time)
+    return np.where(domain_count > 1, between_domains_time, in_domain_time)

@@ -47,19 +47,22 @@ class _Operation(NamedTuple):
 
 @model("argmin over algorithms of s_d t_d + s_n t_n + n / B", "NCCL, tuning.cc @b6475625")
 def tuner_choice(
-    message_size: Bytes, rank_count: Count, domain_rank_count: Count, network_bandwidth: BytesPerSecond
+    message_size: Bytes,
+    rank_count: Count,
+    domain_count: Count,
+    domain_rank_count: Count,
+    network_bandwidth: BytesPerSecond,
 ) -> Count:
     """Algorithm of an allreduce by NCCL's tuner: 0 a ring, 1 a tree with LL, 2 a tree with Simple.
 
     In one domain it is a ring. Elementwise; valid for counts ≥ 1 and bandwidths > 0.
     """
-    in_domain = np.minimum(rank_count, domain_rank_count)
-    domains = np.ceil(rank_count / in_domain)
-    operation = _Operation(message_size, rank_count, in_domain, domains, CHANNEL_SHARE * network_bandwidth)
-    largest = np.where(domains > 2, _LARGEST_LL[1], _LARGEST_LL[0])
+    bandwidth = CHANNEL_SHARE * network_bandwidth
+    operation = _Operation(message_size, rank_count, domain_rank_count, domain_count, bandwidth)
+    largest = np.where(domain_count > 2, _LARGEST_LL[1], _LARGEST_LL[0])
     ring, short, long = _ring(operation, largest), _short_tree(operation, largest), _long_tree(operation)
     tree = np.where(short <= long, SHORT_TREE_CHOSEN, LONG_TREE_CHOSEN)
-    return np.where((domains == 1) | (ring < np.minimum(short, long)), RING_CHOSEN, tree)
+    return np.where((domain_count == 1) | (ring < np.minimum(short, long)), RING_CHOSEN, tree)
 
 
 def _ring(operation: _Operation, largest: FloatArray) -> FloatArray:

@@ -163,6 +163,8 @@ class MessageCounts:
       another's in every entry, as such a rank can never be the slowest.
     - `node_counts` [node_class, kind]: the same for the inter-node messages sent by a whole node.
     - `inter_node_count`, `total_count`: the most inter-node messages and the most messages of any node.
+
+    Inter-node messages are those that leave the outer domain: the node, or its link domain of several nodes.
     """
 
     rank_counts: FloatArray
@@ -184,9 +186,8 @@ def message_kinds(dimension_count: int, neighbours: Neighbours) -> tuple[Kind, .
 @lru_cache(maxsize=4096)
 def message_counts(pattern: Pattern) -> MessageCounts:
     """Message counts of a pattern with 1 to `MOST_RANKS` ranks; all its numbers must be positive."""
-    outer, inner = domains(pattern)
     kind_count = len(message_kinds(len(pattern.dims), pattern.neighbours))
-    return count_messages(pattern.messages(), outer, inner, kind_count)
+    return count_messages(pattern.messages(), pattern.nodes(), domains(pattern), kind_count)
 
 
 def domains(pattern: Pattern) -> tuple[Ranks, Ranks]:
@@ -201,17 +202,21 @@ def nested_domains(node: Ranks, ranks_per_socket: int, nodes_per_domain: int = 1
     return node, sockets(node, ranks_per_socket)
 
 
-def count_messages(batches: Iterator[Batch], node: Ranks, socket: Ranks, kind_count: int) -> MessageCounts:
+def count_messages(
+    batches: Iterator[Batch], node: Ranks, nested: tuple[Ranks, Ranks], kind_count: int
+) -> MessageCounts:
     """Message counts of batches (kind, sender, receiver) on any graph.
 
-    `node` and `socket` [rank] are machine-wide numbers. Messages of a rank to itself are not counted. Takes
-    6 bytes per rank and kind; at most 65,535 messages of a rank at one distance and kind.
+    `node` and the outer and inner domains `nested` [rank] are machine-wide numbers. Messages of a rank to itself are
+    not counted; those that leave the outer domain count for the node whose ports they use. Takes 6 bytes per rank and
+    kind; at most 65,535 messages of a rank at one distance and kind.
     """
+    outer, inner = nested
     per_rank = np.zeros((kind_count, node.size, 3), dtype=np.uint16)
     for kind, sender, receiver in batches:
         away = sender != receiver
         start, end = sender[away], receiver[away]
-        distance = (socket[start] != socket[end]).astype(np.int32) + (node[start] != node[end])
+        distance = (inner[start] != inner[end]).astype(np.int32) + (outer[start] != outer[end])
         sent = np.bincount(start * np.int64(3) + distance, minlength=3 * node.size)
         per_rank[kind] += sent.reshape(-1, 3).astype(np.uint16)
     return _reduce(per_rank, node)

@@ -33,16 +33,22 @@ def sharing_count(rank_count: Count, available_count: Count) -> Count:
     return np.minimum(rank_count, available_count)
 
 
-@model("⌈p d / g⌉", "definition")
-def ranks_per_domain(ranks_per_node: Count, domain_gpu_count: Count, gpu_count: Count) -> Count:
-    """Ranks of a full link domain of d GPUs on nodes of g GPUs."""
-    return np.ceil(ranks_per_node * domain_gpu_count / gpu_count)
+@model("m' ⌈p min(1, d / g)⌉", "definition")
+def ranks_per_domain(
+    ranks_per_node: Count, domain_gpu_count: Count, gpu_count: Count, nodes_per_domain: Count
+) -> Count:
+    """Ranks of a link domain of d GPUs on nodes of g GPUs, of which m' belong to the domain and are used."""
+    return nodes_per_domain * np.ceil(ranks_per_node * np.minimum(domain_gpu_count / gpu_count, 1.0))
 
 
-@model("max(1, d / g)", "definition")
-def nodes_per_domain(domain_gpu_count: Count, gpu_count: Count) -> Count:
-    """Nodes of a link domain of d GPUs on nodes of g GPUs; 1 where a node has several domains."""
-    return np.maximum(domain_gpu_count / gpu_count, 1.0)
+@model("m' = ⌈N / ⌈N / max(1, d / g)⌉⌉", "assumed: segments of batch systems")
+def nodes_per_domain(node_count: Count, domain_gpu_count: Count, gpu_count: Count) -> Count:
+    """Nodes that a run on N nodes uses of each link domain of d GPUs on nodes of g GPUs; 1 if a node has several.
+
+    A run is spread evenly over the fewest domains that hold it: 64 nodes use 16 in each of four racks of 18.
+    """
+    domains = np.ceil(node_count / np.maximum(domain_gpu_count / gpu_count, 1.0))
+    return np.ceil(node_count / domains)
 
 
 @model("g / d or d / g is whole", "definition")

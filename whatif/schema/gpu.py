@@ -125,10 +125,11 @@ class GPU(StrictTable):
     vector_rates: VectorRates = VectorRates()
     matrix_rates: MatrixRates = MatrixRates()
     matrix_efficiency: PositiveFraction = 0.72
-    """Share of a peak that large products of matrices sustain: 0.72 as on an A100; AMD's MI300X 0.40."""
+    """Share of the peak of matrix units that large products of matrices sustain: 0.72 as on an A100; AMD's MI300X 0.40,
+    a tile of Intel's Max 1550 0.62."""
     vector_efficiency: PositiveFraction = 0.91
-    """Share of the vector peak that large products of matrices of HPL sustain on a device without matrix units for
-    FP64: 10 of 11 Tflop/s as measured on a tile of Aurora's GPUs."""
+    """Share of the vector peak that large products of matrices sustain on a device without matrix units for their
+    precision: 10 of 11 Tflop/s of FP64 as measured on a tile of Aurora's GPUs."""
     transformer: TransformerShares = TransformerShares()
     multiprocessor_count: Count = computed_default(
         f"= ceil({_GPU}.peak_single_rate / {format_quantity(_LANES_RATE, FLOP_PER_SECOND)})"

@@ -14,7 +14,7 @@ from whatif.errors import InvalidFileError, Problem, did_you_mean
 from whatif.paths import is_file, is_folder
 from whatif.schema.explain_errors import message_of, path_of
 from whatif.schema.not_found import absent, other_kind, shipped_as_other
-from whatif.schema.parts import extended_tables, part_layer, part_model, without_extends
+from whatif.schema.parts import extended_tables, part_layer, part_model, placed, without_extends
 from whatif.schema.phase_text import PHASES
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.removal import without_removed
@@ -177,7 +177,7 @@ def _with_parts(layers: Sequence[Layer], folders: Sequence[Path]) -> list[Layer]
             except InvalidFileError as error:
                 problems += error.problems
             else:
-                whole += [*_kinds_around(layer, table), part]
+                whole += [*_kinds_around(layer, table), *placed(part)]
         whole.append(without_extends(layer, list(tables)) if tables else layer)
     if problems:
         raise InvalidFileError(problems)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from whatif.schema.fields import (
     Bytes,
@@ -20,6 +20,7 @@ from whatif.schema.fields import (
     Seconds,
     StrictTable,
     Value,
+    invalid,
 )
 from whatif.schema.network_collectives import Collectives
 from whatif.units import ONE
@@ -151,6 +152,9 @@ class Distance(StrictTable):
     pieces_early_limit: Bytes | None = None
     """Largest message that leaves before its receive is posted, if less than `pieces_eager_limit`; larger ones leave
     when it is posted, while their sender continues, as with SimGrid's smpi/async-small-thresh. For HPL only."""
+    line_bandwidth: BytesPerSecond | None = None
+    """Bandwidth of the line that leads to one port, in each direction; of all ports of a node if `port_count` is not
+    stated. Links of a topology have it by default; messages have the bandwidths of their models."""
     library_transport: Literal["verbs", "libfabric"] | None = None
     """Interface through which GPU libraries send: `verbs` (InfiniBand, RoCE) or, by a plug-in, `libfabric` (Slingshot,
     EFA). It selects the model error of `model = "nccl"`, and no time."""
@@ -159,8 +163,9 @@ class Distance(StrictTable):
 class Links(StrictTable):
     """Parameters of one link in one direction, common to all topologies."""
 
-    bandwidth: BytesPerSecond
-    """Bandwidth of one link in each direction."""
+    bandwidth: BytesPerSecond | None = None
+    """Bandwidth of one link in each direction. By default all ports of a node are one link, of `port_count` times the
+    `line_bandwidth` of `inter_node`; in a torus each link is that of one port."""
     latency: Seconds = 0.0
     """Per-hop latency (link and switch), added to the end-to-end latency of the message model: 0 where that was
     measured across the network, which has these hops in it."""
@@ -208,7 +213,8 @@ class Dragonfly(Links):
     global_link_count: Count
     """Links per router to other groups."""
     global_bandwidth: BytesPerSecond | None = None
-    """Bandwidth of one link between groups in each direction; by default `bandwidth`."""
+    """Bandwidth of one link between groups in each direction; by default `bandwidth`, or the `line_bandwidth` of one
+    port if that is not stated."""
 
 
 class Torus(Links):
@@ -218,6 +224,24 @@ class Torus(Links):
     """A torus."""
     extents: dict[Key, Count] = Field(min_length=1)
     """Nodes along each dimension, such as `{ x = 8, y = 8, z = 4 }`."""
+
+
+_LINE: Final = "platform.network.inter_node.line_bandwidth"
+_PORTS: Final = "platform.network.port_count"
+
+
+def _with_link_bandwidth(network: Any) -> Any:
+    """Tables of a network, the links of its topology with the bandwidth of the ports if they state none."""
+    topology, line = (network.get(key) if isinstance(network, dict) else None for key in ("topology", "inter_node"))
+    if not isinstance(topology, dict) or not isinstance(line, dict):
+        return network
+    if "bandwidth" in topology or "line_bandwidth" not in line:
+        return network
+    kind = topology.get("kind")
+    joined = "port_count" in network and kind != "torus"
+    links = {"bandwidth": f"= {_PORTS} * {_LINE}" if joined else f"= {_LINE}"}
+    links |= {"global_bandwidth": f"= {_LINE}"} if kind == "dragonfly" else {}
+    return {**network, "topology": {**links, **topology}}
 
 
 Topology = Annotated[Star | FatTree | Dragonfly | Torus, Field(discriminator="kind")]
@@ -238,3 +262,11 @@ class Network(StrictTable):
     """Links between the nodes, for congestion and for `communication = "shared_links"`."""
     collectives: Collectives | None = None
     """Measured collectives; without them `model = "nccl"` uses data sheets and the constants of NCCL's tuner."""
+
+    _links_of_ports = model_validator(mode="before")(_with_link_bandwidth)
+
+    @model_validator(mode="after")
+    def _links_have_a_bandwidth(self) -> Self:
+        if self.topology is not None and self.topology.bandwidth is None:
+            raise invalid("missing `bandwidth`; or state that of a port, `inter_node.line_bandwidth`", key="topology")
+        return self

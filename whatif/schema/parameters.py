@@ -242,7 +242,7 @@ def _entry(layer: Layer, layers: Layers, path: KeyPath) -> Mapping[str, Any] | N
         return None
     # The rest of an entry may be in the file that this one extends.
     whole: Mapping[str, Any] = {}
-    if not layer.part:
+    if not layer.of_part:
         whole = layers.merged
         for key in (*layer.at, "sources", best):
             whole = whole[key]

@@ -14,7 +14,7 @@ from whatif.errors import InvalidFileError, did_you_mean
 from whatif.schema.application import RegressionPhase, StructuredGridPhase
 from whatif.schema.gpu import GPU
 from whatif.schema.network import Distance
-from whatif.schema.platform_spec import CPU, FitRecord, FittedData, Host, NVLink, PCIe, Source
+from whatif.schema.platform_spec import CPU, FitRecord, FittedData, Host, NVLink, PCIe, SocketMemory, Source
 from whatif.schema.shipped import KINDS, find, is_name, names_in
 from whatif.schema.toml import Document, KeyPath, Layer, dotted, read_document, without
 from whatif.schema.transformer import Transformer
@@ -28,6 +28,8 @@ _MODELS: Final[Mapping[str, Mapping[str, type[BaseModel]]]] = {
     "transformer": {"": Transformer},
     "phase": {"regression": RegressionPhase, "structured_grid": StructuredGridPhase},
 }
+_BESIDE: Final = {"cpu": {"host": SocketMemory}}
+"""Tables next to that of a part in which it states values too: a processor determines the memory of its socket."""
 _LINE_RATES: Final = {"edr": "100", "hdr": "200", "ndr": "400", "xdr": "800"}
 """Gbit/s of a port of InfiniBand by the name of its generation; the names of parts have the rate."""
 _FITTED: Final = ("application", "phases"), ("application", "estimates")
@@ -46,13 +48,15 @@ def part_model(document: Document) -> type[BaseModel]:
     if kind not in models and "" not in models:
         message = f"a {part} needs `kind`, one of {', '.join(models)}{did_you_mean(str(kind), models)}"
         raise InvalidFileError([document.problem(("kind",), message)])
-    return _file_model(models.get(kind, next(iter(models.values()))), whole=part != "phase")
+    return _file_model(models.get(kind, next(iter(models.values()))), part)
 
 
 @cache
-def _file_model(base: type[BaseModel], whole: bool) -> type[BaseModel]:
+def _file_model(base: type[BaseModel], part: str) -> type[BaseModel]:
     """Model of a table in its own file; all keys of a phase are optional, as the scenario can state them."""
     extra: dict[str, Any] = {"part": (str, ...), "sources": (dict[str, Source], {}), "fits": (dict[str, FitRecord], {})}
+    extra |= {name: (table | None, None) for name, table in _BESIDE.get(part, {}).items()}
+    whole = part != "phase"
     if not whole:
         extra["data"] = (FittedData | None, None)
     for name, info in {} if whole else base.model_fields.items():
@@ -70,8 +74,10 @@ def extended_tables(layer: Layer) -> Iterator[tuple[KeyPath, str]]:
     data = layer.document.data
     # A scenario states its machine below `platform`, whose own `extends` names a platform.
     whole = layer.at or "platform" not in data
-    for root in [()] if whole else [("platform",), ("application",)]:
-        yield from _extended(data.get(root[0], {}) if root else data, root)
+    roots: list[KeyPath] = [()] if whole else [("platform",), ("application",)]
+    found = [item for root in roots for item in _extended(data.get(root[0], {}) if root else data, root)]
+    # A part of the table next to it replaces what a processor states of that.
+    yield from sorted(found, key=lambda item: item[0][-1] not in _BESIDE)
 
 
 def _extended(data: Any, at: KeyPath) -> Iterator[tuple[KeyPath, str]]:
@@ -99,6 +105,24 @@ def part_layer(layer: Layer, table: KeyPath, name: str, folders: Sequence[Path])
         message = f"`{name}` is a {part.data['part']}, not a {wanted}"
         raise InvalidFileError([document.problem(asked, message, (*layer.at, *asked))])
     return Layer(part, (*layer.at, *table), part=True), model
+
+
+def placed(part: Layer) -> Iterator[Layer]:
+    """Layers of a part: its own table, and its values of tables next to that, which merge with theirs."""
+    document, beside = part.document, _BESIDE.get(part.document.data["part"], {})
+    own = {key: value for key, value in document.data.items() if key not in beside}
+    yield replace(part, document=replace(document, data=own))
+    for name in beside.keys() & document.data.keys():
+        data = {**document.data[name], "sources": _sources_below(document, name)}
+        yield Layer(replace(document, data=data), (*part.at[:-1], name), beside=True)
+
+
+def _sources_below(document: Document, table: str) -> dict[str, Any]:
+    """Sources of the values of one table of a part, by their paths in it."""
+    sources, lead = document.data.get("sources", {}), f"{table}."
+    below = {name.removeprefix(lead): entry for name, entry in sources.items() if name.startswith(lead)}
+    general = sources.get(table, sources.get("*"))
+    return below if general is None else {"*": general, **below}
 
 
 def part_meant(name: str, known: Iterable[str], remedy: str = "") -> str:

@@ -149,11 +149,17 @@ class CPU(StrictTable):
     """Additional power of one socket while a kernel runs on the processor."""
 
 
-class Host(StrictTable):
-    """Host memory and the power of the rest of the node."""
+class SocketMemory(StrictTable):
+    """Memory of one socket, which its processor determines."""
 
     memory_bandwidth: BytesPerSecond | None = None
-    """Peak bandwidth of the memory of one socket; pageable transfers are copied once more inside it."""
+    """Peak bandwidth of the memory of one socket; pageable transfers are copied once more inside it. By default that
+    of the data sheet in the part of the processor."""
+
+
+class Host(SocketMemory):
+    """Host memory and the power of the rest of the node."""
+
     memory_size: PositiveBytes | None = None
     """Memory of one node."""
     staging_read_pass_count: Count | None = None

@@ -214,12 +214,19 @@ class Layer:
     document: Document
     at: KeyPath = ()
     part: bool = False
+    beside: bool = False
+    """Whether these are values of a part for the table next to its own, with which they merge."""
+
+    @property
+    def of_part(self) -> bool:
+        """Whether its values, with their sources, are those of a part."""
+        return self.part or self.beside
 
     @property
     def data(self) -> dict[str, Any]:
         """Data to merge, without the sources and fits of a part."""
         data = self.document.data
-        return {key: value for key, value in data.items() if key not in _OF_PARTS} if self.part else data
+        return {key: value for key, value in data.items() if key not in _OF_PARTS} if self.of_part else data
 
     def defines(self, path: KeyPath) -> bool:
         """Whether this layer states the value (or table) at a path of the merged document."""

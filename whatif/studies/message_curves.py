@@ -41,9 +41,9 @@ class KCounts:
     """The counts behind k (Choi et al. 2020, Eq. 4 and Table 5), in one exchange of a halo phase."""
 
     inter_node_count: float
-    """K_inter: the most messages that any node, or link domain of several nodes, sends to others."""
+    """K_inter: the most messages that any node sends to others, or out of its link domain of several nodes."""
     total_count: float
-    """K_total: the most messages that any node, or link domain of several nodes, sends."""
+    """K_total: the most messages that any node sends."""
     process_count: float
     """k': the processes of a node that communicate."""
     k: float
@@ -52,8 +52,8 @@ class KCounts:
     """K that the model uses, at least 1."""
     stated: bool
     """Whether the file states K_inter and K_total; else they are counted from the placement."""
-    place: Literal["node", "domain"]
-    """Where the messages are counted: in a node, or in a link domain that spans nodes."""
+    beyond: Literal["node", "domain"]
+    """Place that the messages of K_inter leave: their node, or their link domain of several nodes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,8 +149,8 @@ def counts(program: Program, evaluation: Evaluation, phase: str) -> KCounts:
         inter_node, total = counted.inter_node_count, counted.total_count
     sharing = float(pattern.ranks_per_node)
     k = k_factor(np.asarray(inter_node), np.asarray(total), np.asarray(sharing))
-    place: Literal["node", "domain"] = "domain" if pattern.nodes_per_domain > 1 and not stated else "node"
-    return KCounts(inter_node, total, sharing, float(k), float(effective_process_count(k)), stated, place)
+    beyond: Literal["node", "domain"] = "domain" if pattern.nodes_per_domain > 1 and not stated else "node"
+    return KCounts(inter_node, total, sharing, float(k), float(effective_process_count(k)), stated, beyond)
 
 
 def message_curves(program: Program, evaluation: Evaluation, phase: str | None = None) -> MessageCurves:

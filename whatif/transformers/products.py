@@ -62,7 +62,7 @@ class Products:
         """Share of the peak of products of a shape: that of large ones times that of their tiles."""
         device = parameters_in(GPU, "tile_extent", "multiprocessor_count")
         tiles = self.parts.add(f"{name}.tile_efficiency", tile_efficiency, **shape, **device)
-        return self.parts.add(f"{name}.efficiency", gemm_efficiency, matrix_efficiency=share, tile_efficiency=tiles)
+        return self.parts.add(f"{name}.efficiency", gemm_efficiency, large_efficiency=share, tile_efficiency=tiles)
 
     def divided(self, name: str, parameters: Reference, width: Reference, tokens: Reference, count: Reference) -> str:
         """Time of `count` products with parameters that tensor ranks divide, to tokens of a width."""

@@ -652,11 +652,11 @@ def test_a_rank_alone_sends_nothing():
     drive(check, overrides={"application.rank_count": "1"})
 
 
-def test_messages_of_a_link_domain_of_several_nodes_are_named_so():
-    # 72 of 128 ranks, nine rows of eight, are in a link domain: the last row sends eight messages out of it, the domain
-    # sends 2 · 9 · 7 along rows and 2 · 8 · 8 between its rows.
+def test_messages_out_of_a_link_domain_of_several_nodes_are_named_so():
+    # 128 ranks, 16 rows of 8, use 16 nodes of each of two racks: a node of the eighth row sends four messages beyond,
+    # and 3 · 2 + 1 along its row and four back.
     async def check(driver):
-        assert f"messages of a domain {126 + 128 + 8} to other domains 8 ranks of a node 4 k" in driver.words()
+        assert f"messages of a node {4 + 7 + 4} to other domains 4 ranks of a node 4 k" in driver.words()
 
     overrides = {"application.rank_count": "128", "application.buffers": "device"}
     drive(check, platform="gb200_nvl72", overrides=overrides)

@@ -8,12 +8,13 @@ from typing import Any
 from whatif.core.context import Context
 from whatif.core.phases.host_transfer import link_bandwidth
 from whatif.core.phases.library_parameters import measured_operation
-from whatif.core.phases.message import injection_bandwidth
+from whatif.core.phases.message import PORT_COUNT, injection_bandwidth
 from whatif.core.rank_groups import group_of
 from whatif.core.term import Reference
 from whatif.models.gpu_collectives import domain_link_bandwidth, group_bandwidth, library_time
-from whatif.models.ranks import members_in_domain, sharing_count
+from whatif.models.group_domains import DOMAINS, LEAST, MOST, group_domains, number_of
 from whatif.schema.collective_phase import CollectivePhase
+from whatif.units import ONE, Quantity
 
 
 def wire_library(
@@ -44,15 +45,19 @@ def library_operation(
 
 
 def _ranks_and_bandwidths(context: Context, name: str, group: Mapping[str, Reference]) -> dict[str, Reference]:
-    """Ranks and those of them in a link domain, and bandwidths of one in it and of the domain to others."""
-    wiring, domain = context.wiring, context.domain_rank_count
-    placed = context.once("domain.rank_count", sharing_count, rank_count=context.placed_count, available_count=domain)
-    members = wiring.add(f"{name}.domain_member_count", members_in_domain, {**group, "domain_rank_count": placed})
+    """Ranks and their domains, and bandwidths of one in its domain and of the domain with the fewest to others."""
+    wiring = context.wiring
+    counts = {**group, "rank_count": context.placed_count, "domain_rank_count": context.domain_rank_count}
+    numbers = wiring.add(f"{name}.group_domains", group_domains, counts)
+    places = {
+        key: wiring.add(f"{name}.{key}", number_of, {"numbers": numbers}, options={"number": number})
+        for key, number in (("domain_count", DOMAINS), ("domain_rank_count", MOST), ("least_rank_count", LEAST))
+    }
     return {
         "rank_count": group["group_size"],
-        "domain_rank_count": members,
-        "link_bandwidth": _link_bandwidth(context, name, members),
-        "network_bandwidth": _network_bandwidth(context, name, members),
+        **places,
+        "link_bandwidth": _link_bandwidth(context, name, places["domain_rank_count"]),
+        "network_bandwidth": _network_bandwidth(context, name, places["least_rank_count"]),
     }
 
 
@@ -66,12 +71,15 @@ def _link_bandwidth(context: Context, name: str, members: str) -> str:
     return context.wiring.add(f"{name}.link_bandwidth", domain_link_bandwidth, linked, options=stated)
 
 
-def _network_bandwidth(context: Context, name: str, members: str) -> str:
-    """Bandwidth at which the ranks of a group in a link domain send to others, while all groups do."""
+def _network_bandwidth(context: Context, name: str, least: str) -> str:
+    """Bandwidth at which the domain with the fewest ranks of a group sends to others, while all groups do."""
+    one = Quantity(1.0, ONE)
     inputs: dict[str, Reference] = {
         "injection_bandwidth": injection_bandwidth(context, "rendezvous"),
-        "member_count": members,
+        "least_rank_count": least,
         "ranks_per_node": context.sharing("inter_node"),
+        "port_count": PORT_COUNT if PORT_COUNT in context.wiring.parameters else one,
+        "gpu_count": "platform.node.gpu_count",
     }
     return context.wiring.add(f"{name}.group_bandwidth", group_bandwidth, inputs)
 
@@ -82,6 +90,10 @@ def _check(context: Context, name: str) -> None:
     if context.buffers == "host":
         reason = f'`nccl` sends from the memory of GPUs: state `buffers = "device"`; {platform.name} needs peer links'
         wiring.problem(f"{path}.model", reason)
+    if context.buffers == "staged":
+        wiring.problem(
+            "application.buffers", f"`staged` has no effect on `{name}`: `nccl` sends from the memory of GPUs"
+        )
     if platform.network.inter_node.injection is None:
         wiring.problem(f"{path}.model", f"{platform.name} does not state `[network.inter_node.injection]`")
     if context.is_simulated:

@@ -43,8 +43,9 @@ def measured_operation(
         return None
     other = "" if all(times.values()) else datasheet(f"{name}.datasheet_time")
     ends: dict[str, Reference] = {f"{scale}_time": time or other for scale, time in times.items()}
-    ends |= {key: inputs[key] for key in ("rank_count", "domain_rank_count")}
-    return context.wiring.add(f"{name}.operation_time", by_domain_count, ends)
+    return context.wiring.add(
+        f"{name}.operation_time", by_domain_count, {**ends, "domain_count": inputs["domain_count"]}
+    )
 
 
 def _at_scale(context: Context, name: str, scale: str, algorithm: str, inputs: Inputs) -> str | None:

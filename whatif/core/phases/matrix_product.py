@@ -35,7 +35,7 @@ def wire_gemm(context: Context, name: str, phase: GemmPhase) -> list[PhaseTerm]:
         "operations": wiring.add(f"{name}.operations", gemm_operations, shape),
         "operand_size": wiring.add(f"{name}.operand_size", gemm_size, shape | sizes),
         "peak_rate": gpu_rate(context, key),
-        "efficiency": _efficiency(context, name, phase),
+        "efficiency": _efficiency(context, name, phase, key),
         "dram_bandwidth": f"{GPU}.dram_bandwidth",
         "ranks_per_gpu": context.ranks_on_gpu,
         "launch_count": f"{path}.launch_count",
@@ -58,9 +58,14 @@ def _peak(context: Context, path: str, precision: Precision) -> tuple[str, str]:
         gpu = context.scenario.platform.node.gpu
         message = f"{gpu.name if gpu else 'no GPU'} states no peak rate of {precision}; it has {', '.join(peaks)}"
         context.wiring.refuse(f"{path}.precision", f"{message} (`[platform.node.gpu.matrix_rates]`)")
-    by_matrix_units = peaks[precision].startswith("matrix_rates")
+    by_matrix_units = _by_matrix_units(peaks[precision])
     note = "" if by_matrix_units else f"no matrix units for {precision}: the peak of the vector units"
     return peaks[precision], note
+
+
+def _by_matrix_units(key: str) -> bool:
+    """Whether a peak rate is that of matrix units."""
+    return key.startswith("matrix_rates")
 
 
 def _stated(context: Context, precision: Precision) -> str | None:
@@ -69,8 +74,8 @@ def _stated(context: Context, precision: Precision) -> str | None:
     return next((key for key in keys if f"{GPU}.{key}" in context.wiring.parameters), None)
 
 
-def _efficiency(context: Context, name: str, phase: GemmPhase) -> Reference:
-    """Share of the peak: as measured, or that of large products times that of the tiles."""
+def _efficiency(context: Context, name: str, phase: GemmPhase, key: str) -> Reference:
+    """Share of the peak at a key: as measured, or that of large products on these units times that of the tiles."""
     path, wiring = f"application.phases.{name}", context.wiring
     if phase.efficiency is not None:
         return f"{path}.efficiency"
@@ -79,7 +84,7 @@ def _efficiency(context: Context, name: str, phase: GemmPhase) -> Reference:
     inputs["batch_count"] = wiring.add(f"{name}.joint_batch", of_all_ranks, batch)
     inputs |= parameters_in(GPU, "tile_extent", "multiprocessor_count")
     shares: dict[str, Reference] = {
-        "matrix_efficiency": f"{GPU}.matrix_efficiency",
+        "large_efficiency": f"{GPU}.{'matrix' if _by_matrix_units(key) else 'vector'}_efficiency",
         "tile_efficiency": wiring.add(f"{name}.tile_efficiency", tile_efficiency, inputs),
     }
     return wiring.add(f"{name}.efficiency", gemm_efficiency, shares)

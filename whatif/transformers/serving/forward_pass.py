@@ -127,7 +127,7 @@ class ForwardPass:
         rows = parts.add(f"{name}.token_count", serving.tokens_of_hit, token_count=self._routed, hit_count=hit,
                          active_expert_count=counts["active_expert_count"])  # fmt: skip
         own = parts.add(f"{name}.local_count", steps.shared_count, count=hit, share_count=f"{PLAN}.expert_size")
-        share = parts.add(f"{name}.large_efficiency", gemm_efficiency, matrix_efficiency=self.products.share,
+        share = parts.add(f"{name}.large_efficiency", gemm_efficiency, large_efficiency=self.products.share,
                           tile_efficiency=f"{PLAN}.expert_fraction")  # fmt: skip
         efficiency = self.products.efficiency(name, {"m": rows, "n": width, "batch_count": own}, share)
         read = parts.add(f"{name}.read_parameters", serving.read_parameters, expert_parameters=parts.expert,

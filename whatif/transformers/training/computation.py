@@ -59,7 +59,7 @@ class Computation:
         """Time of the products of routed experts, one for each expert of the rank."""
         parts, width = self.parts, f"{MODEL}.expert_size"
         shape: dict[str, Reference] = {"m": parts.expert_tokens, "n": width, "batch_count": parts.local_experts}
-        share = parts.add("experts.large_efficiency", gemm_efficiency, matrix_efficiency=self.products.share,
+        share = parts.add("experts.large_efficiency", gemm_efficiency, large_efficiency=self.products.share,
                           tile_efficiency=f"{PLAN}.expert_fraction")  # fmt: skip
         efficiency = self.products.efficiency("experts", shape, share)
         return self.products.timed("experts", parts.active_experts, width, parts.expert_passes, efficiency,

@@ -129,8 +129,8 @@ def facts_of(found: Gathered) -> tuple[Fact, ...]:
     if numbers is None:
         return (total, ("rounds", str(len(phase.messages)))) if phase.messages else (total,)
     named = [
-        (f"messages of a {numbers.place}", numbers.total_count),
-        (f"to other {numbers.place}s", numbers.inter_node_count),
+        ("messages of a node", numbers.total_count),
+        (f"to other {numbers.beyond}s", numbers.inter_node_count),
         ("ranks of a node", numbers.process_count),
         ("k, at its adapter", numbers.k),
     ]
