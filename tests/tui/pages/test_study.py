@@ -40,7 +40,7 @@ CHEAPER = "bids.six.node_price = 40 kUSD"
 
 def shown(page):
     """Names in the first column of the table."""
-    return [row[0].text for row in page.query_one(ColumnsView)._whole.cells]
+    return [row[0].text for row in page.query_one(ColumnsView)._rows.cells]
 
 
 @pytest.mark.parametrize("view", VIEWS)

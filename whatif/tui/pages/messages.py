@@ -283,12 +283,12 @@ class MessagesPage(Page[PageView]):
         facts.border_title = Content(_headed(value))
         self.query_one(MessageCosts).show(value.curves, value.phase, value.measured)
         self.query_one(PlacementMap).show(value.placed)
+        ranks.border_title = Content(_ranks_headed(value.placed))
         if value.placed is not None:
             self.query_one("#placed", TableView).show(placement_table(value.placed.picture))
-        ranks.border_title = Content(_ranks_headed(value.placed))
         self.query_one(DomainMap).show(domain_boxes(value.domains))
-        self.query_one("#nested", TableView).show(domain_table(value.domains))
         self.query_one("#domains").border_title = Content(_domains_headed(value.domains))
+        self.query_one("#nested", TableView).show(domain_table(value.domains))
         self._arrange()
 
     @property

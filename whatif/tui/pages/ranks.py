@@ -208,8 +208,8 @@ class RanksPage(Page[RanksView]):
             self.query_one("#node-times", TableView).show(node_times(summary))
         self.query_one("#spent").border_title = "parts of the run time"
         self.query_one(Facts).show(path_facts(summary), "")
-        self.query_one("#groups", ColumnsView).fill(group_rows(summary), 1)
-        self.query_one("#path", ColumnsView).fill(path_rows(summary.path), 1)
+        self.query_one("#groups", ColumnsView).show(group_rows(summary), 1)
+        self.query_one("#path", ColumnsView).show(path_rows(summary.path), 1)
 
     def show_hints(self) -> None:
         """The part of the run that is visible, and the keys that show others."""

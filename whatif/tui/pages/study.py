@@ -33,8 +33,8 @@ from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView, entry
 from whatif.tui.widgets.chart_bars import ChartBars
 from whatif.tui.widgets.choice_bar import ChoiceBar
-from whatif.tui.widgets.column_layout import WORDS, ColumnsView
-from whatif.tui.widgets.data_table import Cell, TableRows, TableView, table_rows
+from whatif.tui.widgets.column_layout import ColumnsView
+from whatif.tui.widgets.data_table import WORDS, Cell, TableRows, TableView, table_rows
 from whatif.units import counted
 
 _LOOK_SECONDS: Final = 0.7
@@ -266,9 +266,9 @@ class StudyPage(Page[StudyPageView]):
         self.query_one(ChoiceBar).show(self.view.show)
         rows = study_rows(found)
         if rows.titles:
-            table.fill(rows, _NAMED.get(shown, 2), _HINT)
+            table.show(rows, _NAMED.get(shown, 2), _HINT)
         else:
-            table.fill(TableRows((f"no {shown}",), (), frozenset((0,))), 1, _HINT)
+            table.show(TableRows((f"no {shown}",), (), frozenset((0,))), 1, _HINT)
         if self.screen.focused is None:
             self.call_after_refresh(self.enter)
 
