@@ -150,6 +150,20 @@ def test_the_page_shows_bids_and_switches_tables(tmp_path):
     on_page(StudyPage, check, changes=study_changes(str(study_file(tmp_path))))
 
 
+def test_until_another_table_is_known_its_rows_are_not_those_of_the_last_one(tmp_path):
+    async def check(one):
+        await one.change(Show("study.show", "jobs"), work=False)
+        assert shown(one.page) == []
+        assert "computing jobs …" in one.text
+        assert one.page.subject.status == "computing … · no value of the study changed"
+        await one.change(Show("study.show", "bids"), Show("study.values", CHEAPER), work=False)
+        assert shown(one.page) == ["four", "six", "three", "present"]
+        one.app.do(one.page.job(one.app.state))
+        assert one.page.subject.status == "1 value of the study changed, not saved"
+
+    on_page(StudyPage, check, size=(80, 18), changes=study_changes(str(study_file(tmp_path))))
+
+
 @pytest.mark.parametrize("sizes", [GROWING, SHRINKING], ids=["growing", "shrinking"])
 def test_the_page_fills_any_screen(tmp_path, sizes):
     async def check(one):
