@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from rich.cells import cell_len
 from textual.binding import ActiveBinding, Binding
 from textual.screen import Screen
+
+_INDISPENSABLE: Final = ("screen.help", "app.quit", "app.undo", "screen.message")
+"""What nobody should have to guess, the most important first; the last one shows a text that may be cut, if any."""
 
 
 class KeyArea(IntEnum):
@@ -67,6 +70,8 @@ def footer_keys(screen: Screen[Any], room: int) -> list[ActiveKey]:
     return sorted(shown, key=keys.index)
 
 
-def _rank(key: ActiveKey) -> tuple[bool, bool, KeyArea]:
-    """Order in which keys get room in the footer: help first, keys that their binding hides last."""
-    return key.binding.id != "screen.help", not key.binding.show, key.area
+def _rank(key: ActiveKey) -> tuple[int, bool, KeyArea]:
+    """Order in which keys get room in the footer: the indispensable first, keys that their binding hides last."""
+    name = key.binding.id or ""
+    first = _INDISPENSABLE.index(name) if name in _INDISPENSABLE else len(_INDISPENSABLE)
+    return first, not key.binding.show, key.area
