@@ -142,15 +142,15 @@ def test_wrapped_lines_of_the_help_begin_next_to_their_keys():
     ("scenario", "curves", "ranks"),
     [
         ("llama_training", set(), set()),
-        ("jacobi2d", {"placement"}, {"placement"}),
-        ("minimd", {"phase", "placement"}, {"phase", "placement", "plane"}),
+        ("jacobi2d", {"placement"}, {"curves"}),
+        ("minimd", {"phase", "placement"}, {"phase", "curves", "plane"}),
     ],
 )
 def test_the_messages_offer_only_what_there_is_another_one_of(scenario, curves, ranks):
     async def check(driver):
         await driver.go("messages")
         for offered in (curves, ranks):
-            assert {"phase", "plane", "placement"} & set(labels(driver)) == offered
+            assert {"phase", "plane", "placement", "curves"} & set(labels(driver)) == offered
             await driver.press("m")
 
     drive(check, (80, 24), scenario)

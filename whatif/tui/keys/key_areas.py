@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
@@ -43,8 +45,14 @@ class ActiveKey(NamedTuple):
 
 def active_keys(screen: Screen[Any]) -> list[ActiveKey]:
     """Keys that work now, by area."""
+    labels: Mapping[str, str] = getattr(screen, "labels", {})
     keys = (
-        ActiveKey(_area(screen, active), active.binding, active.enabled, screen.app.get_key_display(active.binding))
+        ActiveKey(
+            _area(screen, active),
+            replace(active.binding, description=labels.get(active.binding.id or "", active.binding.description)),
+            active.enabled,
+            screen.app.get_key_display(active.binding),
+        )
         for active in screen.active_bindings.values()
     )
     return sorted(keys, key=lambda key: key.area)

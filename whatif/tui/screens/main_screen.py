@@ -123,6 +123,11 @@ class MainScreen(CommandScreen):
         """The visible page."""
         return self.query_one(f"#{self.query_one(ContentSwitcher).current}", Page)
 
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels of keys that the visible page states itself, by the id of their bindings."""
+        return {f"{self.page.NAME}.{name}": label for name, label in self.page.labels.items()}
+
     def _bind_keys(self, page: type[Page[Any]]) -> None:
         """Bind the keys of the groups and those of one page, in place of the same keys of the screen."""
         added = (*page.bindings(), *page_registry.go_bindings(self.state.view.screen))

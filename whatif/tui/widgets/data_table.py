@@ -141,6 +141,10 @@ class TableView(LineList):
         super().watch_has_focus(has_focus)
         self._choose()
 
+    def on_show(self) -> None:
+        """Announce more columns in the frame of what was in its place."""
+        self.announce()
+
     def on_hide(self) -> None:
         """Take back the hint, which the frame around the table may show."""
         self.announce()
