@@ -19,7 +19,6 @@ from whatif.table import Column, Table
 from whatif.tui.labels import brief
 from whatif.tui.widgets.line_list import LineList, movement_keys
 from whatif.tui.widgets.text_columns import GAP, padded
-from whatif.units import ONE, format_quantity
 
 WORDS = "words"
 """The part of a cell that stretches to the end of its row."""
@@ -269,7 +268,7 @@ def _words(column: Column, row: int) -> str:
     value = column.values[row]
     if column.values.dtype == object:
         return brief(str(value))
-    return format_quantity(float(value), column.dimension or ONE, 5) if value == value else "–"  # noqa: PLR0124
+    return column.text(float(value)) if value == value else "–"  # noqa: PLR0124
 
 
 def _widths(rows: TableRows | _Numbers) -> tuple[int, ...]:
