@@ -11,8 +11,10 @@ from rich.cells import cell_len
 from textual.binding import ActiveBinding, Binding
 from textual.screen import Screen
 
-_INDISPENSABLE: Final = ("screen.help", "app.quit", "app.undo", "screen.message")
-"""What nobody should have to guess, the most important first; the last one shows a text that may be cut, if any."""
+_ALWAYS: Final = ("screen.help", "app.quit")
+"""Keys that have room before all others."""
+_SOON: Final = ("app.undo", "screen.message")
+"""Keys that have room before all others but those of the page."""
 
 
 class KeyArea(IntEnum):
@@ -78,8 +80,7 @@ def footer_keys(screen: Screen[Any], room: int) -> list[ActiveKey]:
     return sorted(shown, key=keys.index)
 
 
-def _rank(key: ActiveKey) -> tuple[int, bool, KeyArea]:
-    """Order in which keys get room in the footer: the indispensable first, keys that their binding hides last."""
-    name = key.binding.id or ""
-    first = _INDISPENSABLE.index(name) if name in _INDISPENSABLE else len(_INDISPENSABLE)
-    return first, not key.binding.show, key.area
+def _rank(key: ActiveKey) -> tuple[bool | KeyArea, ...]:
+    """Order in which keys get room in the footer: help and the way out first, keys that their binding hides last."""
+    name, elsewhere = key.binding.id, key.area is not KeyArea.PAGE
+    return name not in _ALWAYS, not key.binding.show, elsewhere and name not in _SOON, elsewhere, key.area
