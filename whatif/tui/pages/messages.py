@@ -262,7 +262,7 @@ class MessagesPage(Page[PageView]):
 
     @property
     def labels(self) -> dict[str, str]:
-        """What `m` and `d` show next."""
+        """Names of what `m` and `d` show next."""
         shown = {"ranks": "placement", "both": "both" if self._both else "curves"}.get(self._following, self._following)
         return {"half": shown, **({"message": "next message"} if self._half == "domains" else {})}
 

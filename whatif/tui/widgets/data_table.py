@@ -145,7 +145,7 @@ class TableView(LineList):
         self.announce()
 
     def on_hide(self) -> None:
-        """Take back the hint, which the frame around the table may show."""
+        """Remove the hint, which the frame around the table may show."""
         self.announce()
 
     def pointed(self, before: int) -> None:
