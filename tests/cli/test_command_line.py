@@ -466,7 +466,7 @@ def test_the_explorer_refuses_a_pipe_and_names_the_verb_for_it(words):
 def test_a_sweep_without_a_feasible_point_has_no_picture(whatif_main, tmp_path, output):
     code, out, err = whatif_main("run", "minife", "--sweep", "application.rank_count=1e9, 2e9", *output)
     assert (code, out, list(tmp_path.iterdir())) == (4, "", [])
-    assert "whatif: infeasible: more than 16,777,216 ranks" in err
+    assert "whatif: infeasible: at most 16,777,216 ranks" in err
 
 
 def test_every_infeasible_point_has_its_own_reason(good):

@@ -46,6 +46,26 @@ def test_simulated_messages_take_the_modelled_time(algorithm: str, ranks: int) -
     assert_allclose(simulated, time(question), rtol=1e-9, atol=0)
 
 
+@pytest.mark.parametrize("ranks", [5, 32, 33])
+@pytest.mark.parametrize("algorithm", [*(name for name in FLAT if "linear" not in name), "hierarchical"])
+def test_simulated_messages_share_a_node_with_those_that_leave_it_in_the_same_round(algorithm: str, ranks: int) -> None:
+    """Four ranks on a node of one port, the same charges at all distances: of a ring, one message leaves a node."""
+    question = scenario("turin", ranks, collective(algorithm, "64 MiB"), "ranks_per_node = 4")
+    modelled, simulated = (time(question, application__communication=way) for way in ("modelled", "simulated"))
+    assert_allclose(simulated, modelled, rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize("platform", ["turin", "lassen"])
+@pytest.mark.parametrize("algorithm", ["recursive_doubling", "pairwise", "hierarchical", "binomial_gather"])
+def test_messages_over_fast_links_share_nodes_as_without_links(platform: str, algorithm: str) -> None:
+    """Max-rate with ports, and with what each further rank adds."""
+    star = '[platform.network.topology]\nkind = "star"\nbandwidth = "1000 TB/s"\nlatency = "0 s"\n'
+    head = 'ranks_per_node = 4\nbuffers = "host"'
+    question = scenario(platform, 40, f"{collective(algorithm, '64 MiB')}{star}", head)
+    linked, alone = (time(question, application__communication=way) for way in ("shared_links", "simulated"))
+    assert_allclose(linked, alone, rtol=1e-6, atol=0)
+
+
 @pytest.mark.parametrize("algorithm", ["rabenseifner", "recursive_doubling", "ring_allgather", "linear_gather"])
 @pytest.mark.parametrize("group", ["tensor", "data"])
 def test_simulated_groups_take_the_modelled_time(algorithm: str, group: str) -> None:
@@ -123,6 +143,19 @@ def test_uneven_all_to_all_waits_for_its_largest_messages() -> None:
     assert 1.7 < factor < 2
 
 
+@pytest.mark.parametrize("model", ["postal", "nccl"])
+@pytest.mark.parametrize(
+    ("group", "limit"), [("", "application.rank_count"), ("tensor", "application.groups.tensor.size")]
+)
+def test_no_message_of_an_all_to_all_exceeds_what_a_rank_sends(model: str, group: str, limit: str) -> None:
+    more = f'group = "{group}"\n' + GROUPS.format(4, 6) if group else ""
+    question = scenario("perlmutter", 24, collective("pairwise", "1 MiB", model) + more)
+    most = 4 if group else 24
+    found = [reason(question.changed({"application.phases.phase.imbalance": str(most + above)})) for above in (0, 1)]
+    assert found[0] == ""
+    assert f"application.phases.phase.imbalance exceeds {limit}: one of P messages is at most P times" in found[1]
+
+
 @pytest.mark.parametrize(
     ("algorithm", "more", "message"),
     [
@@ -172,3 +205,29 @@ def test_links_are_not_followed_for_more_ranks_than_are_counted() -> None:
 def test_groups_of_a_collective_that_do_not_divide_the_ranks_are_infeasible() -> None:
     more = 'group = "tensor"\n' + GROUPS.format(5, 2)
     assert "do not divide" in reason(lassen("hierarchical", 24, more=more))
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ("--set application.rank_count=72", ""),
+        ("--set application.rank_count=144", ""),
+        (
+            "--set application.rank_count=73",
+            "takes parts of 1 rank, not the 40 of a node or link domain, which 73 ranks",
+        ),
+        ("--set application.rank_count=100", "takes parts of 4 ranks, not the 52 of a node or link domain"),
+        ("--sweep application.rank_count=72,84,120", "takes parts of 4 ranks, not the 44"),
+        ("--set application.rank_count=84 --set application.communication=simulated", "takes parts of 4 ranks"),
+        ("--set application.rank_count=73 --set application.phases.phase.algorithm=ring", ""),
+    ],
+)
+def test_parts_of_domains_that_ranks_do_not_fill_are_reported(whatif_main, tmp_path, how: str, expected: str) -> None:
+    path = tmp_path / "question.toml"
+    phase = collective("hierarchical", "128 MiB") + "channel_count = 1\n"
+    path.write_text(HEAD.format(platform="gb200_nvl72", ranks=72, more="") + phase)
+    options = [word for part in how.split(" --") for word in f"--{part.removeprefix('--')}".split(" ", 1)]
+    code, _, notes = whatif_main("run", path, *options)
+    assert code == 0
+    assert ("`hierarchical` takes parts" in notes) == bool(expected)
+    assert expected in notes

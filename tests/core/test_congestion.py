@@ -21,7 +21,9 @@ from whatif.core.sweep import grid_of, parse_option
 from whatif.errors import InvalidFileError
 from whatif.schema.toml import parse_document
 from whatif.simulation import link_loads as loads_of_links
+from whatif.simulation.channel_nodes import between_nodes
 from whatif.simulation.link_loads import Step, link_loads, peaks
+from whatif.simulation.round_patterns import Round
 from whatif.simulation.topology import dragonfly, star, torus
 from whatif.simulation.torus_rings import Crossings
 
@@ -280,3 +282,55 @@ def test_a_calibrated_congestion_scales_its_part_only() -> None:
     factor = "\n[calibration.platforms.lassen]\ncongestion_factor = 3\n"
     corrected = scenario("tree", 64, 1, halo("3d", "1 MiB") + factor)
     assert_allclose(time(corrected), plain + 3 * (full - plain), rtol=1e-12, atol=0)
+
+
+def racks(ranks: int, algorithm: str) -> Scenario:
+    """GPUs of racks of 18 trays of four, without arithmetic and with links between GPUs that are no bottleneck."""
+    question = placed("gb200_nvl72", ranks, algorithm, "1 GiB", more="")
+    return question.changed(
+        {
+            "application.phases.c.model": "max_rate",
+            "application.phases.c.arithmetic": "none",
+            "platform.node.peer_link.lane_bandwidth": "500 GB/s",
+        }
+    )
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "rabenseifner", "hierarchical", "ring_allgather", "bruck_allgather"])
+@pytest.mark.parametrize("gpus", [4, 8, 36, 72])
+def test_channels_of_a_rack_leave_it_through_all_of_its_nodes(algorithm: str, gpus: int) -> None:
+    """A tray's link has the rate of its ports, so that it is never slower than these."""
+    changed = {"platform.node.domain_gpu_count": str(gpus)}
+    question = racks(144, algorithm)
+    question = question.changed({**question.overrides, **changed})
+    assert_allclose(time(question), time(question, congestion="none"), rtol=1e-9, atol=0)
+
+
+def test_a_rack_passes_its_block_of_a_ring_by_all_of_its_ports() -> None:
+    """286 rounds of 1/144 of 1 GiB between racks of 72: by 18 trays of four ports of 50 GB/s."""
+    busy, latency = 286 * 2**30 / 144 / (72 * 50e9), 286 * 7.59e-6
+    assert_allclose(time(racks(144, "ring")), busy + latency, rtol=1e-3, atol=0)
+
+
+@pytest.mark.parametrize("used", [1, 4, 18])
+def test_messages_of_channels_are_divided_over_nodes(used: int) -> None:
+    """A ring of 100 ranks in a rack of 18 trays and one of 7: two messages between racks, back and forth."""
+    ranks = np.arange(100)
+    ring = Round(ranks, (ranks + 1) % 100, np.ones(100), 0.01)
+    start, end, weight = between_nodes(ring, 4, 25, (18, used))
+    assert weight is not None
+    for nodes in (start, end):
+        sent = np.bincount(nodes, weight, 25)
+        assert_allclose([sent[:18].sum(), sent[18:].sum()], [1, 1], rtol=1e-12, atol=0)
+        assert_allclose(sent[:18].max(), 1 / used, rtol=1e-12, atol=0)
+        assert sent[18:].max() < 1.6 / min(used, 7)
+    assert (start // 18 != end // 18).all()
+
+
+def test_ranks_of_a_rack_that_is_not_full_share_the_ports_of_their_nodes() -> None:
+    """73 ranks: nine trays in the second rack, ten in the first one, whose channels they take."""
+    full, one_more = (racks(ranks, "ring") for ranks in (144, 73))
+    busy = [2 * (ranks - 1) * 2**30 / ranks / (ports * 50e9) for ranks, ports in ((144, 72), (73, 36))]
+    alone = [time(one, congestion="none") for one in (full, one_more)]
+    latencies = [2 * (ranks - 1) * 7.59e-6 for ranks in (144, 73)]
+    assert_allclose(np.subtract(alone, latencies), busy, rtol=1e-3, atol=0)

@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import whatif
+from tests.paths import ROOT
 from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
@@ -183,6 +184,39 @@ def test_ports_of_a_node_work_together_up_to_their_rate(ranks: int, rate: float)
     question = scenario("perlmutter", 2 * ranks, phase, more)
     rounds = np.log2(2 * ranks)
     assert_allclose(time(question), rounds * (9.79355e-6 + 2**20 / (24.0371e9 * rate)), rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize("platform", ["frontier", "gb200_nvl72", "dgx_h100"])
+@pytest.mark.parametrize("algorithm", ["recursive_doubling", "hierarchical", "pairwise", "bruck_allgather"])
+def test_more_ports_are_not_slower(platform: str, algorithm: str) -> None:
+    """Up to 8 ports with as many channels, from 8 B to 4 GiB.
+
+    Blocks of more channels may be below the limit of a protocol with a lower rate: 1.2 % slower at one size.
+    """
+    question = scenario(platform, 288, collective(algorithm))
+    sizes = ", ".join(f"{2**power} B" for power in range(3, 33))
+    texts = (f"application.phases.phase.message_size = {sizes}", "platform.network.port_count = 1, 2, 3, 4, 5, 6, 7, 8")
+    axes = [parse_option(text, question.program, 1000) for text in texts]
+    found = run_whole(question, grid_of(axes, 1000)).columns["communication_time"]
+    slower = found[:, 1:] / found[:, :-1] - 1
+    assert slower.max() < 0.013
+    assert (slower > 1e-9).sum() <= 2
+
+
+def test_blocks_below_the_limit_of_a_protocol_can_be_slower_by_the_share_of_the_page() -> None:
+    question = scenario("gb200_nvl72", 288, collective("hierarchical", "4 MiB"))
+    six, seven = (time(question, platform__network__port_count=count) for count in (6, 7))
+    page = (ROOT / "docs" / "domains.md").read_text(encoding="utf-8")
+    assert f"takes {100 * (seven / six - 1):.1f} % longer with 7 ports a node than with 6" in page
+
+
+@pytest.mark.parametrize("model", ["max_rate", "k_model", "node_aware", "injection"])
+def test_short_messages_of_a_halo_share_all_ports(model: str) -> None:
+    """Messages of 64 B of eight ranks a node, by one port and by eight."""
+    question = scenario("dgx_h100", 512, halo(model), 'buffers = "host"')
+    short = {"application__phases__phase__message_size": "64 B", "platform__network__inter_node__short_limit": "128 B"}
+    ports = [time(question, **short, platform__network__port_count=count) for count in (1, 8)]
+    assert ports[1] < ports[0]
 
 
 def test_swapping_the_network_keeps_the_ports() -> None:

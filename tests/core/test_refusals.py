@@ -48,3 +48,17 @@ def test_each_point_names_its_own_cause():
     other = "application.phases.pack.compute_fraction"
     result = whatif.sweep("jacobi2d", {KEY: "0, 0.1, 0.1", other: "0.1, 0, 0.1"})
     assert [reason.rpartition(" ")[2] for reason in result.reason.tolist()] == [KEY, other, ""]
+
+
+def test_cells_that_do_not_fit_the_device_are_infeasible():
+    # 16,384 x 131,072 values of 8 B are 17.2 GB, of 16 GB; half of them fit, and a stated memory counts alone.
+    cells = "application.grid.cells.x"
+    result = whatif.run("jacobi2d", overrides={cells: "131072"})
+    (reason,) = result.reasons
+    assert reason.startswith(
+        "the memory of a rank (application.memory_size, at least one copy of its cells) does not fit"
+    )
+    assert whatif.run("jacobi2d", overrides={cells: "65536"}).reasons == ()
+    assert whatif.run("jacobi2d", overrides={cells: "131072", "application.memory_size": "1 GB"}).reasons == ()
+    swept = whatif.sweep("jacobi2d", {"application.memory_size": "1 GB, 32 GB"})
+    assert np.isfinite(swept["total_time"]).tolist() == [True, False]

@@ -168,8 +168,9 @@ def test_ranks_of_transformers_share_no_gpu(scenario, placed):
 
 
 def test_sharing_gpus_does_not_save_their_energy():
+    cells = {"application.grid.cells.x": "8192"}
     one, eight = (
-        float(whatif.run("jacobi2d", overrides={"application.ranks_per_gpu": str(share)})["total_energy"])
+        float(whatif.run("jacobi2d", overrides={**cells, "application.ranks_per_gpu": str(share)})["total_energy"])
         for share in (1, 8)
     )
     assert 0.9 * one < eight < 1.5 * one

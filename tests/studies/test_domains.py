@@ -80,7 +80,13 @@ def test_link_domains_are_a_part_of_a_node_or_span_nodes():
     assert [one.kind for one in nvl] == ["machine", "link domain", "node", "socket"]
     assert nvl[2].count == 18
     assert nvl[2].holds == "4 GPUs"
-    assert nvl[1].count * 18 == pytest.approx(624, rel=1e-12, abs=0)
+    # 624 trays fill 34 racks, and two thirds of one more.
+    assert (nvl[1].count, nvl[1].holds) == (35, "up to 72 GPUs")
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_domains_of_every_machine_are_whole(platform):
+    assert [one.count for one in every(picture(platform).machine) if one.count % 1] == []
 
 
 def test_a_node_with_one_gpu_or_none_has_no_link_domain():

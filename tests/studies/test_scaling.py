@@ -214,7 +214,12 @@ def test_the_verb_prints_tables_answers_and_pictures(whatif_main):
     rows = list(csv.DictReader(io.StringIO(out)))
     assert [row["nodes"] for row in rows[:14]] == [*(f"{2.0**power}" for power in range(13)), "6000.0"]
     assert {row["scaling"] for row in rows} == {"strong", "weak"}
-    assert "2 of 28 points infeasible: the ranks need more nodes than the platform has" in err
+    # The 3.3 TB of the grid fit the GPUs of 64 nodes.
+    assert (
+        "8 of 28 points infeasible: the memory of a rank (application.memory_size, at least one copy of its cells) does"
+        in err
+    )
+    assert [row["infeasible"] == "" for row in rows[:14]] == [False] * 6 + [True] * 7 + [False]
     (home,) = (row for row in rows if (row["scaling"], row["nodes"]) == ("weak", "256.0"))
     assert_allclose(float(home["node_hours"]), 256 * 100 * float(home["iteration_time [s]"]) / 3600, rtol=1e-12, atol=0)
     assert "memory [B]" not in home

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from whatif.core.context import Context
 from whatif.core.energy import wire_energy
+from whatif.core.machine_constraints import require_room
 from whatif.core.phases.collective import wire_collective
 from whatif.core.phases.correction import with_corrections
 from whatif.core.phases.fixed import wire_overhead, wire_structured_grid
@@ -60,7 +61,7 @@ def compile_scenario(loaded: Loaded) -> Program:
     wiring.parameters = with_whole_values(wiring)
     context = Context(wiring)
     # First, so that the reason of an infeasible point is the cause and not a consequence.
-    context.machine_constraints()
+    require_room(context)
     # Corrections count the messages of one repetition.
     phases = _with_repeats(context, with_corrections(context, with_switches(context, _phases(context))))
     times = _columns(context, phases)

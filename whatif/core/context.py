@@ -22,10 +22,8 @@ from whatif.models.decomposition import (
 )
 from whatif.models.ranks import (
     agrees,
-    device_memory,
     fits,
     group_count,
-    memory_fits,
     nests,
     nodes_needed,
     nodes_of_file,
@@ -378,26 +376,3 @@ class Context:
     def profiled_cells(self, phase: str, keys: list[str]) -> str:
         """Cells of the rank in the run in which a kernel was profiled."""
         return self._stack(f"{phase}.profiled_cells", f"application.phases.{phase}.profiled_cells", keys)
-
-    def machine_constraints(self) -> None:
-        """Constraints of the machine: enough nodes for the ranks, and enough memory on the device of a rank."""
-        countable: dict[str, Reference] = {
-            "needed_count": self.rank_count,
-            "available_count": Quantity(MOST_RANKS, ONE),
-        }
-        reason = f"more than {MOST_RANKS:,} ranks are not counted (application.rank_count)"
-        self.wiring.require("placement.rank_count fits", reason, fits, countable)
-        self.wiring.require(
-            "placement.nodes_needed fits",
-            "the ranks need more nodes than the platform has (platform.node_count)",
-            fits,
-            {"needed_count": self.nodes_needed, "available_count": "platform.node_count"},
-        )
-        room = f"platform.node.{'gpu' if self.on_gpus else 'host'}.memory_size"
-        if room in self.wiring.parameters:
-            sharing = self.ranks_on_gpu if self.on_gpus else self.sharing("inter_node")
-            inputs = {"memory_size": "application.memory_size", "ranks_per_device": sharing}
-            needed = self.wiring.add("placement.memory_size", device_memory, inputs)
-            sizes: dict[str, Reference] = {"needed_size": needed, "available_size": room}
-            reason = f"application.memory_size does not fit the {'device' if self.on_gpus else 'node'} ({room})"
-            self.wiring.require("placement.memory_size fits", reason, memory_fits, sizes)

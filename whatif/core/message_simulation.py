@@ -27,6 +27,7 @@ from whatif.models.charges import (
     SEND_GAP,
     SEND_OVERHEAD,
     ProtocolCharges,
+    SharedRates,
 )
 from whatif.models.patterns import block_nodes, nested_domains
 from whatif.models.quantities import BytesPerSecond, Core, FloatArray, Fraction, Seconds
@@ -44,6 +45,7 @@ LinkCounts = Annotated[FloatArray, units.ONE, Core("dimension")]
 NO_LINKS: LinkBandwidths = np.empty(0)
 NO_LATENCY: FloatArray = np.zeros(())
 NO_COUNTS: LinkCounts = np.empty(0)
+NO_RATES: SharedRates = np.empty((0, 3))
 NO_CROSS_TRAFFIC: FloatArray = np.zeros(())
 UNLIMITED: FloatArray = np.full((), np.inf)
 SIMULATED: Final[ContextVar[Callable[[], None]]] = ContextVar("SIMULATED")
@@ -62,6 +64,7 @@ class MachineInputs(NamedTuple):
     cross_traffic: Fraction = NO_CROSS_TRAFFIC
     injection_bandwidth: BytesPerSecond = UNLIMITED
     reducing_bandwidth: BytesPerSecond = UNLIMITED
+    shared_rates: SharedRates = NO_RATES
 
 
 class SimulationReferences(NamedTuple):
@@ -140,7 +143,8 @@ def _costs_of_pieces(lines: FloatArray, limits: FloatArray) -> Costs:
 
 def block_places(rank_count: int, ranks_per_node: int, ranks_per_socket: int, nodes_per_domain: int = 1) -> Places:
     """Domains of ranks that fill a node, and its sockets, one after another."""
-    return Places(*nested_domains(block_nodes(rank_count, ranks_per_node), ranks_per_socket, nodes_per_domain))
+    node = block_nodes(rank_count, ranks_per_node)
+    return Places(*nested_domains(node, ranks_per_socket, nodes_per_domain), home=node)
 
 
 class MessageMachine(NamedTuple):
@@ -183,9 +187,10 @@ class MessageMachine(NamedTuple):
 
 def machine_of(stated: MachineInputs, topology: str, table: str) -> MessageMachine:
     """Machine at one point, for messages by the parameters of a table."""
-    charges, limits, bandwidths, latency, counts, cross_traffic, injection, reducing = stated
+    charges, limits, bandwidths, latency, counts, cross_traffic, injection, reducing, rates = stated
     charged = costs_of(charges, limits, table)
     costs = replace(charged, node_gap=1 / float(injection), reduction_time=TRAFFIC / float(reducing))
+    costs = replace(costs, sharing=rates if rates.size else None)
     if not topology:
         return MessageMachine(costs)
     links = (tuple(bandwidths.tolist()), float(latency), tuple(int(count) for count in counts))

@@ -6,13 +6,12 @@ from collections.abc import Collection, Iterator
 
 from whatif.axes import Grid
 from whatif.core.calibration_notes import model_notes
+from whatif.core.collective_notes import collective_notes
 from whatif.core.context import Context
 from whatif.core.evaluate import evaluate
 from whatif.core.kept_values import kept_value_notes
 from whatif.core.kernel_notes import kernel_notes, sharing_notes
 from whatif.core.machine_notes import PLACED, constant_notes, notes_by_machine, placement, size_notes
-from whatif.core.phases.collective_choice import compared_times, taken_algorithm
-from whatif.core.phases.reduction import missing_of_arithmetic, reduces
 from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.sweep import PLATFORM_PARAMETER, is_machine
 from whatif.core.term import Program
@@ -78,8 +77,7 @@ def _program_notes(program: Program, grid: Grid) -> tuple[str, ...]:
         *kernel_notes(program),
         *sharing_notes(program, grid.arrays()),
         *_message_notes(program),
-        *_algorithm_notes(program),
-        *_reduction_notes(program),
+        *collective_notes(program, grid.arrays()),
         *_registered_notes(program, grid),
     )
 
@@ -113,29 +111,6 @@ def _registered_notes(program: Program, grid: Grid) -> tuple[str, ...]:
     """Remarks of the plug-in of an application."""
     kind = application_kind(program.loaded.scenario.application)
     return () if kind is None else resolve(kind.remarks)(program, grid.arrays())
-
-
-def _algorithm_notes(program: Program) -> Iterator[str]:
-    """Algorithm of each collective with `algorithm = "best"`, at the stated values."""
-    for name, phase in program.loaded.scenario.application.phases.items():
-        if isinstance(phase, CollectivePhase) and phase.algorithm == "best" and phase.model != "nccl":
-            times = compared_times(program.terms, name).values()
-            values = evaluate(program.part(times)).values
-            _, algorithm = taken_algorithm(program, values, name, phase)
-            yield f"{name}: by {algorithm}, the fastest {phase.operation or 'allreduce'} at the stated values"
-
-
-def _reduction_notes(program: Program) -> Iterator[str]:
-    """Reductions whose arithmetic is left out, as the platform does not state a memory bandwidth."""
-    phases = program.loaded.scenario.application.phases
-    counted_ones = [
-        name
-        for name, phase in phases.items()
-        if isinstance(phase, CollectivePhase) and phase.arithmetic == "memory" and reduces(phase)
-    ]
-    context = Context(Wiring(program.loaded, program.parameters))
-    if counted_ones and (missing := missing_of_arithmetic(context, program.parameters)):
-        yield f"no arithmetic in {', '.join(counted_ones)}: the platform does not state {missing}"
 
 
 def _energy(program: Program) -> str:

@@ -17,6 +17,8 @@ from whatif.models.quantities import BytesPerSecond, Core, FloatArray, Seconds, 
 
 Charges = Annotated[FloatArray, units.SECOND, Core("charge", "size")]
 ProtocolCharges = Annotated[FloatArray, units.SECOND, Core("protocol", "charge", "size")]
+SharedRates = Annotated[FloatArray, units.BYTE_PER_SECOND, Core("protocol", "rate")]
+"""Rates of max-rate messages by protocol: of the first that leaves a node, what each further one adds, and the most."""
 
 LONG: Final = 2.0**20
 """Second of the two sizes, in B; the first is 0 B."""
@@ -103,3 +105,9 @@ def _charges(lines: Mapping[int, tuple[FloatArray, FloatArray]]) -> Charges:
 def by_protocol_charges(*charges: Charges) -> ProtocolCharges:
     """Charges of all distances and protocols along the axis "protocol", protocols fastest."""
     return np.stack(np.broadcast_arrays(*charges), axis=-3)
+
+
+def by_protocol_rates(*rates: BytesPerSecond) -> SharedRates:
+    """Three rates of each protocol along the axes "protocol" and "rate", rates fastest."""
+    joined = np.stack(np.broadcast_arrays(*rates), axis=-1)
+    return joined.reshape(*joined.shape[:-1], -1, 3)

@@ -245,8 +245,9 @@ def fastest_time(*times: Seconds) -> Seconds:
 
 @model("n' = f n", "definition")
 def largest_size(message_size: Bytes, imbalance: Count) -> Bytes:
-    """Buffer of an all-to-all whose messages are all as large as the largest, f ≥ 1 times the mean. Elementwise.
+    """Buffer of an all-to-all whose messages are all as large as the largest, f times the mean. Elementwise.
 
+    Valid for f from 1 to the number of ranks P, where one of the P messages of a rank has all of its bytes.
     In every round of a pairwise exchange some rank sends to the busiest one, and the others wait for it.
     """
     return message_size * imbalance

@@ -14,7 +14,8 @@ PlacedRounds = Annotated[FloatArray, units.ONE, Core("row", "round")]
 SHARE, REPEATS, INNER, OUTER, BEYOND, LEAVING, MEAN_LEAVING, COMBINING = range(8)
 """Rows: size of the largest message as a share of the buffer, how often the round occurs, whether messages stay in an
 inner domain, in an outer one, or leave it, the messages that leave a node at once: of the busiest node, and on average
-over the nodes of the busiest link domain, and how often the round ends with a combination of what was received."""
+over the nodes with ranks of the busiest link domain, and how often the round ends with a combination of what was
+received."""
 COUNTED: Final = "counted from the schedule that is simulated"
 """Source of placed rounds."""
 
@@ -29,8 +30,8 @@ def round_repeats(rounds: PlacedRounds, *, row: int = REPEATS) -> RoundCounts:
 def leaving_count(rounds: PlacedRounds, channel_count: Count) -> RoundCounts:
     """Messages that share the ports of a node in each round, [..., round], with C channels over its link domain.
 
-    k_1: messages of one channel that leave the busiest node at once; k_m: their mean over the nodes of a domain. Each
-    channel uses another node of the domain.
+    k_1: messages of one channel that leave the busiest node at once; k_m: their greatest mean over the nodes of a
+    domain that have ranks. Each channel uses another node of the domain.
     """
     rounds = np.asarray(rounds)
     spread = rounds[..., MEAN_LEAVING, :] * np.asarray(channel_count)[..., np.newaxis]

@@ -26,6 +26,12 @@ def cell_count(cells: Cells) -> Count:
     return np.asarray(np.prod(cells, axis=-1))
 
 
+@model("M' = max(M, e Π N_d)", "definition")
+def memory_with_cells(memory_size: Bytes, cells: Cells, element_size: Bytes) -> Bytes:
+    """Memory of a rank, at least one copy of its cells of e bytes each: shapes [...], [..., dimension] -> [...]."""
+    return np.asarray(np.maximum(memory_size, element_size * np.prod(cells, axis=-1)))
+
+
 @model("N · P", "definition")
 def repeated_cells(cell_count: Count, rank_count: Count) -> Count:
     """Number of cells of all ranks, each with a box of its own (weak scaling)."""

@@ -278,7 +278,8 @@ class Application(StrictTable):
     iteration_count: Count
     """Iterations (time steps) of one run."""
     memory_size: Bytes = 0.0
-    """Memory required by one rank; checked against that of the GPU, or on sockets of the node, if it is stated."""
+    """Memory required by one rank; checked against that of the GPU, or on sockets of the node, if it is stated. By
+    default one copy of the cells of a grid whose halo is exchanged, of `element_size` each, else nothing."""
     buffers: Buffers | None = None
     """Memory that holds the data of halos and collectives. host: main memory; device: memory of the GPUs, sent over
     the peer links of a link domain and without copies between nodes; staged: the same, but copied to main memory and

@@ -54,7 +54,8 @@ class CollectivePhase(StrictTable):
     """Size of the buffer that is broadcast, reduced or gathered, or that one rank sends in an all-to-all; not used by a
     dissemination barrier."""
     imbalance: FactorFromOne = 1.0
-    """Largest message of an all-to-all over the mean one; the largest decides every round."""
+    """Largest message of an all-to-all over the mean one; the largest decides every round. At most the ranks that take
+    part."""
     distance: DistanceName | None = None
     """Distance whose parameters apply to every round; by default the farthest one that a message of the round
     crosses."""

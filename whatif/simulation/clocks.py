@@ -62,9 +62,11 @@ class Charge:
 class Tariff:
     """Charges of messages of one size at each distance. Raise `UsageError` for charges that are not finite."""
 
-    def __init__(self, costs: Costs, message_size: float) -> None:
+    def __init__(self, costs: Costs, message_size: float, leaving: int = 1) -> None:
+        """Charges if `leaving` messages leave a node at once."""
         protocol = costs.protocols(np.full(3, message_size), np.arange(3))
-        charged = max(message_size - costs.free_size, 0.0)
+        charged = np.full(3, max(message_size - costs.free_size, 0.0))
+        charged[INTER_NODE] *= costs.stretch(protocol[INTER_NODE], leaving)
 
         def of(table: FloatArray) -> FloatArray:
             constant, per_byte = table[np.arange(3), protocol].T
@@ -172,7 +174,7 @@ class Clocks:
 
     def part(self, ranks: Ranks) -> Clocks:
         """The clocks of some ranks alone: a copy."""
-        places = Places(self.places.node[ranks], self.places.socket[ranks])
+        places = self.places.at(ranks)
         early = self.early and Early(self.early.sending[ranks].copy(), self.early.idle[ranks].copy())
         return Clocks(self.ready[ranks].copy(), self.receiving[ranks].copy(), early, places, self.costs)
 
@@ -194,6 +196,12 @@ class Clocks:
             return INTER_SOCKET
         both: Indices = np.add(between_nodes, between_sockets, dtype=np.intp)
         return both
+
+    def tariff(self, message_size: float, sender: Ranks, receiver: Ranks) -> Tariff:
+        """Charges of the messages of a round, all of the same size."""
+        if self.costs.sharing is None:
+            return Tariff(self.costs, message_size)
+        return Tariff(self.costs, message_size, self.places.leaving_count(sender, receiver))
 
     def charged(self, tariff: Tariff, first: Ranks, second: Ranks) -> Charge:
         """Charge of messages between these ranks."""

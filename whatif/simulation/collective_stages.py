@@ -58,7 +58,7 @@ def stages(algorithm: str, size: int, stride: int, domain_rank_count: int) -> tu
     """
     if algorithm in _FLAT:
         return tuple(Stage(kind, schedule, size, stride) for kind, schedule in _FLAT[algorithm])
-    near = gcd(size, min(size, max(1, domain_rank_count // stride)))
+    near = gcd(size, members_of_domain(size, stride, domain_rank_count))
     far, apart = size // near, stride * near
     if algorithm == "switch_multicast":
         inside = Stage(Kind.BROADCAST, "binomial_tree", near, stride)
@@ -69,6 +69,11 @@ def stages(algorithm: str, size: int, stride: int, domain_rank_count: int) -> tu
         Stage(Kind.ALLREDUCE, schedule, far, apart, 1 / near),
         Stage(Kind.ALLGATHER, "bruck_allgather", near, stride),
     )
+
+
+def members_of_domain(size: int, stride: int, domain_rank_count: int) -> int:
+    """Ranks of a group of `size`, `stride` apart, in a full domain."""
+    return min(size, max(1, domain_rank_count // stride))
 
 
 def contributed(kind: Kind, buffer_size: float, rank_count: int) -> float:

@@ -81,7 +81,7 @@ def critical_path(schedule: Schedule, replay: Replay, costs: Costs) -> CriticalP
     charged = ~(computing | adapters)
     shape = cost_table(costs).shape[:3]
     at = cost_parts[charged].astype(np.int64) * (shape[1] * shape[2]) + replay.kind[operations[charged]]
-    sizes = np.maximum(schedule.size[operations[charged]] - costs.free_size, 0.0)
+    sizes = np.maximum(schedule.charged_size[operations[charged]] - costs.free_size, 0.0)
     sizes = np.where(parts[charged] == EMPTY_FLIGHT, 0.0, sizes)
     message_count = np.bincount(at, weights=signs[charged], minlength=int(np.prod(shape)))
     byte_count = np.bincount(at, weights=signs[charged] * sizes, minlength=int(np.prod(shape)))
@@ -103,7 +103,7 @@ class _Walk:
     """Walk along the critical path from the end, piece by piece."""
 
     def __init__(self, schedule: Schedule, replay: Replay, costs: Costs) -> None:
-        self.schedule, self.replay, self.costs = schedule, replay, costs
+        self.schedule, self.replay, self.costs, self.charged_size = schedule, replay, costs, schedule.charged_size
         self.table = cost_table(costs).reshape(5, -1, 2)
 
     def steps(self) -> Iterator[Piece]:
@@ -173,7 +173,7 @@ class _Walk:
     def side_lasts(self, send: int) -> bool:
         """Whether a send keeps its side longer than its processor."""
         constant, slope = self.table[SEND_OVERHEAD, self.replay.kind[send]]
-        overhead = constant + slope * max(self.schedule.size[send] - self.costs.free_size, 0.0)
+        overhead = constant + slope * max(self.charged_size[send] - self.costs.free_size, 0.0)
         return bool(self.replay.end[send] - self.replay.start[send] > overhead * (1 + 1e-9) + 1e-12)
 
     def poster(self, receive: int) -> int:

@@ -44,7 +44,7 @@ def in_memory(columns: ReplayState) -> ReplayState:
 def cost(s: ReplayState, part: int, send: int) -> int:
     """One of the five costs of a message in ticks."""
     at = (part * s.kinds + (s.kind[send] & ROW)) * 2
-    return int(s.cost[at] + s.cost[at + 1] * max(s.size[send] - s.free_size, 0.0) + 0.5)
+    return int(s.cost[at] + s.cost[at + 1] * max(s.charged[send] - s.free_size, 0.0) + 0.5)
 
 
 def waits_for_receive(s: ReplayState, send: int) -> bool:

@@ -206,7 +206,7 @@ def charge(s: FlowState, what: int, send: int) -> float:
     """One of the five costs of a message."""
     row = s.operations[send]
     at = (what * s.kinds + row.cost) * 2
-    return float(s.charges[at] + s.charges[at + 1] * row.size)
+    return float(s.charges[at] + s.charges[at + 1] * row.charged)
 
 
 def waits(s: FlowState, send: int) -> bool:

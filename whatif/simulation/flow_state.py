@@ -30,7 +30,9 @@ class Operation:
     peer: int
     tag: int
     size: float
-    """s of a computation; the bytes of a message that are charged."""
+    """s of a computation; the bytes of a message that cross links."""
+    charged: float
+    """Bytes of a message by which it is charged elsewhere."""
     channel: int
     """Number of its sender, receiver and tag; `NONE` for receives with wildcards and operations without a message."""
     cost: int

@@ -109,9 +109,9 @@ def _state(schedule: Schedule, places: Places, costs: Costs, topology: Topology)
     wild = (schedule.step == Step.RECEIVE) & ((schedule.peer == ANY) | (schedule.tag == ANY))
     channel = _channels(schedule, rank, wild)
     charges, limits = _charges(costs)
-    cost, bundle, pairs, protocol = _bundles(schedule, places, costs, rank)
+    cost, bundle, pairs, (protocol, stretch) = _bundles(schedule, places, costs, rank)
     routes = topology.routes(*pairs)
-    bundles, links, entries = _network(routes, pairs, limits[protocol], topology, costs)
+    bundles, links, entries = _network(routes, pairs, limits[protocol] / stretch, topology, costs)
     units = schedule.processor_count
     unit = rank * units + (0 if schedule.processor is None else schedule.processor.astype(np.int32))
     size = np.where(schedule.step == Step.COMPUTE, schedule.size, np.maximum(schedule.size - costs.free_size, 0.0))
@@ -125,6 +125,7 @@ def _state(schedule: Schedule, places: Places, costs: Costs, topology: Topology)
         peer=schedule.peer,
         tag=schedule.tag,
         size=size,
+        charged=size if schedule.stretch is None else size * schedule.stretch,
         channel=channel,
         cost=cost,
         waits=cost % costs.protocol_count >= costs.eager_count,
@@ -161,8 +162,8 @@ def _filled(count: int, value: float) -> Any:
 
 def _bundles(
     schedule: Schedule, places: Places, costs: Costs, rank: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """Cost and bundle of each operation; the nodes at both ends of a bundle [2, bundle], and its protocol."""
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], tuple[NDArray[np.int64], FloatArray]]:
+    """Cost and bundle of each operation; the nodes at both ends of a bundle [2, bundle], its protocol and stretch."""
     sends = np.flatnonzero(schedule.step == Step.SEND)
     here, there = rank[sends], schedule.peer[sends]
     near = places.node[here] == places.node[there]
@@ -172,11 +173,15 @@ def _bundles(
     protocol, count = costs.protocols(size, distance, nonblocking), costs.protocol_count
     cost, bundle = np.zeros(len(rank), dtype=np.int32), np.full(len(rank), NONE, dtype=np.int32)
     cost[sends] = count * distance + protocol
-    # Only protocols have limits of their own: pairs of nodes and protocols are the bundles.
-    nodes = int(places.node.max(initial=0)) + 1
-    keys = count * (places.node[here].astype(np.int64) * nodes + places.node[there]) + protocol
+    # Only protocols, and numbers of messages that share a node, have limits of their own.
+    factors = np.ones(1) if schedule.stretch is None else np.unique(schedule.stretch)
+    if schedule.stretch is not None:
+        protocol = protocol + count * np.searchsorted(factors, schedule.stretch[sends])
+    nodes, kinds = int(places.node.max(initial=0)) + 1, count * len(factors)
+    keys = kinds * (places.node[here].astype(np.int64) * nodes + places.node[there]) + protocol
     keys, bundle[sends[~near]] = np.unique(keys[~near], return_inverse=True)
-    return cost, bundle, np.stack(np.divmod(keys // count, nodes)), keys % count
+    kind = keys % kinds
+    return cost, bundle, np.stack(np.divmod(keys // kinds, nodes)), (kind % count, factors[kind // count])
 
 
 def _charges(costs: Costs) -> tuple[FloatArray, FloatArray]:

@@ -160,6 +160,7 @@ def _given(schedule: Schedule, places: Places, costs: Costs, ticks: int) -> dict
         "step": plain(schedule.step, np.uint8),
         "peer": plain(schedule.peer, np.int32),
         "size": plain(schedule.size, np.float64),
+        "charged": plain(schedule.charged_size, np.float64),
         "tag": plain(schedule.tag, np.int32),
         "next_start": plain(schedule.next_start, np.int64),
         "next": plain(schedule.next, np.int32),

@@ -52,6 +52,8 @@ class ReplayState(NamedTuple):
     step: Integers
     peer: Integers
     size: Reals
+    charged: Reals
+    """[op]: the size by which a message is charged."""
     tag: Integers
     next_start: Integers
     next: Integers

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.models.patterns import INTER_NODE
 from whatif.models.quantities import FloatArray
 
 
@@ -57,6 +58,13 @@ class Schedule:
     """[op]: the index in executed order of the operation of the rank's program that it came from, or its own."""
     origin_kind: NDArray[np.uint8]
     """[op]: the `Kind` of that operation of the trace, to which its time is counted."""
+    stretch: FloatArray | None = None
+    """[op]: factor of the bytes of a message that are charged, if messages share a node (`Costs.stretch`)."""
+
+    @property
+    def charged_size(self) -> FloatArray:
+        """[op]: the size by which a message is charged."""
+        return self.size if self.stretch is None else self.size * self.stretch
 
     @property
     def rank_count(self) -> int:
@@ -118,8 +126,21 @@ class Costs:
     receive is posted or not; a receive has then finished when its message has been taken and it is posted. No send
     waits for its receive: a rendezvous send has finished at r or when the receive is posted, any other when the
     processor is free for it. So does LogGOPSim, to the nanosecond."""
+    sharing: FloatArray | None = None
+    """[protocol, 3]: of messages that leave a node in the same round of a collective, B/s of the first one, what each
+    further one adds, and the most; the bytes above are then those of one alone. None: charges hold for any number."""
     overhead_first: bool = False
     """Messages leave when their `send_overhead` is over: over shared links it is no part of the time of their bytes."""
+
+    def stretch(self, protocol: Any, leaving: Any) -> Any:
+        """Factor of the bytes that a message between nodes is charged if `leaving` messages leave a node with it."""
+        if self.sharing is None:
+            return np.ones(np.shape(leaving))
+        first, more, most = np.moveaxis(self.sharing[protocol], -1, 0)
+        # A lone message adds nothing, even at an infinite rate, where 0 · ∞ would be NaN.
+        together = np.minimum(first + (leaving - 1) * np.where(leaving > 1, more, 0.0), most)
+        slope = self.flight[INTER_NODE, protocol, 1]
+        return 1 + np.where(slope > 0, (leaving / together - 1 / first) / np.where(slope > 0, slope, 1.0), 0.0)
 
     @property
     def protocol_count(self) -> int:
@@ -143,3 +164,15 @@ class Places:
     """[rank]"""
     socket: NDArray[np.int32]
     """[rank]: number of its socket, unique over all nodes."""
+    home: NDArray[np.int32] | None = None
+    """[rank]: node whose ports its messages take, if `node` is a link domain of several nodes."""
+
+    def at(self, ranks: Any) -> Places:
+        """Places of some ranks."""
+        return Places(self.node[ranks], self.socket[ranks], None if self.home is None else self.home[ranks])
+
+    def leaving_count(self, sender: Any, receiver: Any) -> int:
+        """Messages between these ranks that leave the node with the most of them, at least 1."""
+        home = self.node if self.home is None else self.home
+        away = home[sender][self.node[sender] != self.node[receiver]]
+        return max(int(np.bincount(away).max(initial=0)), 1)

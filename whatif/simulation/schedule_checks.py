@@ -29,7 +29,7 @@ def serial_time(schedule: Schedule, costs: Costs) -> float:
     """An upper bound of the run in s: all operations one after another at the highest cost of any message."""
     constant, slope = (float(cost) for cost in cost_table(costs).max(axis=(1, 2)).sum(axis=0))
     computes, sends = schedule.step == Step.COMPUTE, schedule.step == Step.SEND
-    message_size = float(schedule.size.sum(where=sends))
+    message_size = float(schedule.charged_size.sum(where=sends))
     message_time = np.count_nonzero(sends) * constant + message_size * (slope + costs.node_gap)
     return float(schedule.size.sum(where=computes)) + message_time
 
@@ -47,6 +47,8 @@ def check_schedule(schedule: Schedule, places: Places, costs: Costs) -> None:
         raise UsageError(f"{costs.protocol_count} protocols of messages; at most {most}, a piece counts as three")
     if not (np.isfinite(table).all() and (table >= 0).all() and 0 <= costs.node_gap < np.inf):
         raise UsageError("the costs of a message must be finite and not negative")
+    if schedule.stretch is not None and not ((schedule.stretch >= 0) & (schedule.stretch < np.inf)).all():
+        raise UsageError("the costs of messages that share a node must be finite and not negative")
     timeless = schedule.step >= Step.RECEIVE
     _refuse(schedule, ~((schedule.size >= 0) & (schedule.size < np.inf) | timeless), "is not a size")
     time = serial_time(schedule, costs)

@@ -35,7 +35,7 @@ def blocks(count: int) -> Iterator[tuple[int, int]]:
 def broadcast(clocks: Clocks, message_size: float) -> None:
     """Binomial-tree broadcast from rank 0: the ranks with the message double in every round."""
     count = len(clocks.ready)
-    if count >= COMPILED_FROM:
+    if count >= COMPILED_FROM and clocks.costs.sharing is None:
         _along_tree(clocks, message_size, "broadcast")
         return
     for power in reversed(powers(count)):
@@ -45,7 +45,7 @@ def broadcast(clocks: Clocks, message_size: float) -> None:
 def reduce(clocks: Clocks, message_size: float) -> None:
     """Binomial-tree reduction: the broadcast of `broadcast` reversed."""
     count = len(clocks.ready)
-    if count >= COMPILED_FROM and not clocks.costs.reduction_time:
+    if count >= COMPILED_FROM and not clocks.costs.reduction_time and clocks.costs.sharing is None:
         _along_tree(clocks, message_size, "reduce")
         return
     for power in powers(count):
@@ -90,7 +90,7 @@ def transfer(clocks: Clocks, sender: slice, receiver: slice, message_size: float
     t a send is posted at, u its receive:  s = t, or max(t, u) by rendezvous;  r = max(u, s + flight, receiving);
     sender ready at s + max(send_overhead, send_gap), receiver at r + receive_overhead, receiving at r + receive_gap.
     """
-    tariff = Tariff(clocks.costs, message_size)
+    tariff = clocks.tariff(message_size, sender, receiver)
     count = len(range(sender.start, sender.stop, sender.step or 1))
     for start, stop in blocks(count):
         _transfer(clocks, tariff, _within(sender, start, stop), _within(receiver, start, stop))
@@ -191,11 +191,19 @@ def exchange(clocks: Clocks, turn: Exchange) -> None:
     receiving), s' the send of its sender;  ready at max(s + max(send_overhead, send_gap), r + receive_overhead),
     receiving at r + receive_gap. UsageError where a receive would come first and keep the send waiting.
     """
-    tariff = Tariff(clocks.costs, turn.message_size)
+    tariff = _tariff(clocks, turn)
     if turn.count == 1:
         _round(clocks, turn, plan(clocks, turn, tariff), tariff)
     else:
         repeat(clocks, turn.count, partial(_round, clocks, turn, list(plan(clocks, turn, tariff)), tariff))
+
+
+def _tariff(clocks: Clocks, turn: Exchange) -> Tariff:
+    """Charges of the messages of a round."""
+    if clocks.costs.sharing is None:
+        return Tariff(clocks.costs, turn.message_size)
+    count = clocks.rank_count
+    return clocks.tariff(turn.message_size, slice(0, count), turn.peers(0, count, count, senders=False))
 
 
 def _round(clocks: Clocks, turn: Exchange, planned: Iterable[RankBlock], tariff: Tariff) -> None:

@@ -174,7 +174,10 @@ class _Machine:
         paths = (_LATENCY, "platform.node.peer_link.lane_bandwidth")
         link = DomainLink("node.peer_link", False, self._value(_LATENCY), self._value(self._peer), self._grade(paths))
         shared = f"nothing: each GPU has {_TOPOLOGIES[self.platform.node.domain_topology]}"
-        return MachineDomain("link domain", count, "GPUs", _number_of(gpu_count, "GPU"), link, shared)
+        # Nodes that do not fill the last domain have the links of one.
+        whole = math.ceil(count)
+        held = f"{'' if whole == count else 'up to '}{_number_of(gpu_count, 'GPU')}"
+        return MachineDomain("link domain", float(whole), "GPUs", held, link, shared)
 
     def _link(self, distance: DistanceName) -> DomainLink | None:
         """Parameters of the messages of a distance, or of the next farther distance if it has none."""

@@ -14,6 +14,7 @@ from whatif.core.phases.link_sharing import is_congested, wire_collective_conges
 from whatif.core.phases.measured_times import wire_measured_times
 from whatif.core.phases.message import PORT_COUNT, message_time
 from whatif.core.phases.reduction import reducing_bandwidth, with_arithmetic
+from whatif.core.rank_groups import group_of
 from whatif.core.term import PhaseTerm, Reference
 from whatif.models.collectives import ALGORITHMS, fastest_time, largest_size
 from whatif.models.congestion import congested_time
@@ -28,6 +29,7 @@ from whatif.models.placed_rounds import (
     round_sizes,
     slowest_times,
 )
+from whatif.models.ranks import fits
 from whatif.models.reductions import COMBINING
 from whatif.models.workload import repeated
 from whatif.schema.collective_phase import CollectivePhase
@@ -48,7 +50,7 @@ def _once(context: Context, name: str, phase: CollectivePhase) -> str:
     if phase.algorithm == "measured":
         return wire_measured_times(context, name, phase)
     algorithms = chosen_algorithms(context, name, phase)
-    size = _buffer_size(context, name, algorithms)
+    size = _buffer_size(context, name, phase, algorithms)
     if phase.model == "nccl":
         return wire_library(context, name, phase, algorithms, size)
     names = [name] if len(algorithms) == 1 else [f"{name}.{algorithm}" for algorithm in algorithms]
@@ -56,13 +58,25 @@ def _once(context: Context, name: str, phase: CollectivePhase) -> str:
     return _by_messages([CollectiveWiring(context, name, phase, *pair, size) for pair in pairs])
 
 
-def _buffer_size(context: Context, name: str, algorithms: Sequence[str]) -> Reference:
+def _buffer_size(context: Context, name: str, phase: CollectivePhase, algorithms: Sequence[str]) -> Reference:
     """Size of the buffer, or of one whose messages are all as large as the largest of an uneven all-to-all."""
-    size = f"application.phases.{name}.message_size"
+    path = f"application.phases.{name}"
+    size, imbalance = f"{path}.message_size", f"{path}.imbalance"
     if algorithms[0] not in MESSAGE_ALGORITHMS["alltoall"]:
         return size
-    uneven: dict[str, Reference] = {"message_size": size, "imbalance": f"application.phases.{name}.imbalance"}
+    _limit_imbalance(context, name, phase)
+    uneven: dict[str, Reference] = {"message_size": size, "imbalance": imbalance}
     return context.wiring.add(f"{name}.largest_size", largest_size, uneven)
+
+
+def _limit_imbalance(context: Context, name: str, phase: CollectivePhase) -> None:
+    """Require that the largest message of an all-to-all is no more than all messages of a rank together."""
+    path = f"application.phases.{name}"
+    imbalance = f"{path}.imbalance"
+    members = group_of(context, f"{path}.group", phase.group)["group_size"] if phase.group else context.rank_count
+    reason = f"{imbalance} exceeds {members}: one of P messages is at most P times their mean"
+    counts: dict[str, Reference] = {"needed_count": imbalance, "available_count": members}
+    context.wiring.require(f"{name}.imbalance fits", reason, fits, counts)
 
 
 def _by_messages(candidates: Sequence[CollectiveWiring]) -> str:

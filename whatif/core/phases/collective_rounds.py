@@ -53,6 +53,8 @@ def _rounds(
     from whatif.simulation.round_patterns import collective_rounds
 
     node = block_nodes(rank_count, ranks_per_node)
+    # The last domain may have fewer nodes.
+    domain_nodes = np.bincount(np.arange(node[-1] + 1) // nodes_per_domain)
     outer, inner = nested_domains(node, ranks_per_socket, nodes_per_domain)
     columns = []
     domain = ranks_per_node * nodes_per_domain
@@ -61,7 +63,7 @@ def _rounds(
         distance = leaves + (inner[item.sender] != inner[item.receiver]).astype(np.int8)
         leaving = item.sender[leaves]
         at_once = np.bincount(node[leaving]).max(initial=0)
-        on_average = np.bincount(outer[leaving]).max(initial=0) / nodes_per_domain
+        on_average = (np.bincount(outer[leaving], minlength=len(domain_nodes)) / domain_nodes).max()
         far = (distance == at for at in range(3))
         columns.append([item.share, item.repeats, *far, at_once, on_average, item.repeats * item.combining])
     return np.array([[np.max(cell) for cell in column] for column in columns]).T if columns else np.zeros((8, 1))

@@ -36,13 +36,13 @@ from whatif.units import BYTE, Quantity
 from whatif.vocabulary import MODEL_OF_ONE_MESSAGE, PROTOCOLS
 
 if TYPE_CHECKING:
-    from whatif.simulation.link_loads import Step
-    from whatif.simulation.round_patterns import Round
+    from whatif.simulation.channel_nodes import ChannelNodes
 
 TopologyCounts = Annotated[FloatArray, units.ONE, Core("dimension")]
 Network = tuple[str, bool, tuple[int, ...]]
 """Kind and routing of a topology, and its counts in the order of the file."""
 NO_COUNTS: TopologyCounts = np.empty(0)
+ONE_CHANNEL: Count = np.ones(())
 TOPOLOGY: Final = "platform.network.topology"
 _COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
     "star": (),
@@ -130,6 +130,7 @@ def collective_round_loads(
     group_stride: Count,
     ranks_per_node: Count,
     nodes_per_domain: Count = ONE_NODE,
+    channel_count: Count = ONE_CHANNEL,
     link_counts: TopologyCounts = NO_COUNTS,
     *,
     algorithm: str,
@@ -138,13 +139,15 @@ def collective_round_loads(
 ) -> RoundLoads:
     """Messages of each round of a collective in all groups over the fullest link, [..., row, round], block mapping.
 
+    Each of `channel_count` channels has an equal part of a message, and leaves another node of the link domain.
     Of an all-to-all between more than 65 ranks, 64 rounds are followed. The rest is as in `halo_link_counts`.
     """
 
     def loads(row: FloatArray, sizes: tuple[int, ...]) -> FloatArray | None:
-        return _round_loads(*(int(number) for number in row), algorithm, (topology, spread, sizes))
+        *counts, nodes, channels = (int(number) for number in row)
+        return _round_loads(*counts, (nodes, min(nodes, channels)), algorithm, (topology, spread, sizes))
 
-    points: list[ArrayLike] = [rank_count, group_size, group_stride, ranks_per_node, nodes_per_domain]
+    points: list[ArrayLike] = [rank_count, group_size, group_stride, ranks_per_node, nodes_per_domain, channel_count]
     return _at_points(points, link_counts, loads, (6, 1))
 
 
@@ -197,13 +200,14 @@ def _at_points(
 @lru_cache(maxsize=1024)
 def _exchange_loads(pattern: Pattern, network: Network, slots: tuple[int, ...]) -> FloatArray:
     """Loads [row, link, step] of an exchange; batches of messages of a kind take its steps in turn."""
+    from whatif.simulation.channel_nodes import leave_domain
     from whatif.simulation.link_loads import fullest, link_loads
 
     node = pattern.nodes()
     batches: list[Any] = [(node[:0], node[:0], None)] * len(slots)
     used, taken = np.zeros(max(slots) + 1, dtype=int), np.zeros(len(slots))
     for kind, sender, receiver in pattern.messages():
-        away = _leaves(node[sender], node[receiver], pattern.nodes_per_domain)
+        away = leave_domain(node[sender], node[receiver], pattern.nodes_per_domain)
         step = slots.index(kind) + used[kind]
         batches[step], taken[step] = (node[sender][away], node[receiver][away], None), np.any(sender != receiver)
         used[kind] += 1
@@ -217,38 +221,26 @@ def _round_loads(
     group_size: int,
     group_stride: int,
     ranks_per_node: int,
-    nodes_per_domain: int,
+    channels: ChannelNodes,
     algorithm: str,
     network: Network,
 ) -> FloatArray | None:
     """Loads, shares and repetitions [row, round] of the rounds of a collective."""
+    from whatif.simulation.channel_nodes import between_nodes
     from whatif.simulation.link_loads import peaks
     from whatif.simulation.round_patterns import collective_rounds
 
     if rank_count > MOST_RANKS or rank_count % (group_size * group_stride):
         return None
-    domain = ranks_per_node * nodes_per_domain
-    rounds = collective_rounds(algorithm, rank_count, group_size, group_stride, domain)
+    rounds = collective_rounds(algorithm, rank_count, group_size, group_stride, ranks_per_node * channels[0])
     if not rounds:
         return np.zeros((6, 1))
-    topology = _topology(network, -(-rank_count // ranks_per_node))
-    steps = (_between_nodes(item, ranks_per_node, nodes_per_domain) for item in rounds)
-    near, far, longest, mean = peaks(topology, steps, network[1])
+    node_count = -(-rank_count // ranks_per_node)
+    steps = (between_nodes(item, ranks_per_node, node_count, channels) for item in rounds)
+    near, far, longest, mean = peaks(_topology(network, node_count), steps, network[1])
     waits = np.array([item.waits for item in rounds])
     own = np.array([[item.share, item.repeats] for item in rounds]).T
     return np.stack([near, far, np.where(waits, longest, mean), *own, waits])
-
-
-def _between_nodes(item: Round, ranks_per_node: int, nodes_per_domain: int) -> Step:
-    """Messages of a round that leave their node and its link domain."""
-    start, end = item.sender // ranks_per_node, item.receiver // ranks_per_node
-    away = _leaves(start, end, nodes_per_domain)
-    return start[away], end[away], item.weight[away]
-
-
-def _leaves(start: Any, end: Any, nodes_per_domain: int) -> Any:
-    """Whether messages between nodes leave the link domain of the sender."""
-    return start // nodes_per_domain != end // nodes_per_domain
 
 
 def _topology(network: Network, node_count: int) -> Any:
@@ -291,6 +283,9 @@ def wire_collective_congestion(collective: CollectiveWiring) -> str:
     shared = topology_inputs(context)
     inputs: dict[str, Reference] = {"rank_count": context.placed_count, **collective.group, **context.domains}
     del inputs["ranks_per_socket"]
+    leaving = wiring.terms.get(f"{name}.leaving_count")
+    if leaving is not None and "nodes_per_domain" in inputs:
+        inputs["channel_count"] = leaving.inputs["channel_count"]
     if "link_counts" in shared:
         inputs["link_counts"] = shared.pop("link_counts")
     options = {"algorithm": collective.schedule, **_routing(context)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from whatif.models.postal import postal
 from whatif.models.protocol import by_protocol
 from whatif.models.ranks import memory_fits
 from whatif.schema.network import Distance, Network
+from whatif.units import BYTE_PER_SECOND, Quantity
 from whatif.vocabulary import DISTANCES, MESSAGE_MODELS, PARAMETER_TABLES, PROTOCOLS
 
 PORT_COUNT: Final = "platform.network.port_count"
@@ -60,6 +62,7 @@ def protocol_time(
     given = {"message_size": message_size, "process_count": process_count}
     if distance == "inter_node" and PORT_COUNT in context.wiring.parameters:
         given |= _of_ports(context, name, table, protocol, process_count)
+        function = max_rate if function is max_rate_short else function
     inputs = {key: given.get(key, f"{base}.{key}") for key in signature(function).parameters}
     return context.wiring.add(name, function, inputs, note=note)
 
@@ -68,26 +71,49 @@ def _of_ports(context: Context, name: str, table: str, protocol: str, process_co
     """Bandwidths of a node from those of its ports, which the parameters of messages between nodes describe."""
     if table == "injection":
         return {"injection_bandwidth": injection_bandwidth(context, protocol)}
-    if table != "max_rate" or protocol == "short":
+    if table != "max_rate":
         return {}
-    return {"additional_bandwidth": _additional(context, f"{name}.additional", protocol, process_count)}
+    additional = _additional(context, f"{name}.additional", protocol, process_count)
+    return {"base_bandwidth": _port_rates(protocol)["base_bandwidth"], "additional_bandwidth": additional}
 
 
 def additional_bandwidths(context: Context, name: str, process_count: Reference) -> dict[str, Reference]:
     """R_Ci by protocol where a node has ports; empty otherwise."""
-    protocols = PROTOCOLS[1:] if PORT_COUNT in context.wiring.parameters else ()
+    protocols = PROTOCOLS if PORT_COUNT in context.wiring.parameters else ()
     return {one: _additional(context, f"{name}.{one}.additional", one, process_count) for one in protocols}
 
 
 def _additional(context: Context, name: str, protocol: str, process_count: Reference) -> str:
-    base = "platform.network.inter_node.max_rate"
     inputs: dict[str, Reference] = {
         "process_count": process_count,
-        "base_bandwidth": f"{base}.{protocol}.base_bandwidth",
         "port_count": PORT_COUNT,
-        "port_bandwidth": f"{base}.rendezvous.base_bandwidth",
+        **_port_rates(protocol),
     }
     return context.wiring.add(name, port_additional_bandwidth, inputs)
+
+
+def _port_rates(protocol: str) -> dict[str, Reference]:
+    """Bandwidths of one process and of one port: short messages reach the same one however many share the port."""
+    base = "platform.network.inter_node.max_rate"
+    if protocol == "short":
+        return dict.fromkeys(("base_bandwidth", "port_bandwidth"), f"{base}.short.bandwidth")
+    return {
+        "base_bandwidth": f"{base}.{protocol}.base_bandwidth",
+        "port_bandwidth": f"{base}.rendezvous.base_bandwidth",
+    }
+
+
+def node_rates(context: Context, protocol: str) -> tuple[Reference, Reference, Reference]:
+    """Rates of max-rate messages that leave a node: of the first one, what each further one adds, and the most."""
+    base = f"platform.network.inter_node.max_rate.{protocol}"
+    if PORT_COUNT in context.wiring.parameters:
+        rates = _port_rates(protocol)
+        ports = {"port_count": PORT_COUNT, "port_bandwidth": rates["port_bandwidth"]}
+        most = context.once(f"network.{protocol}.ports_bandwidth", node_bandwidth, **ports)
+        return rates["base_bandwidth"], rates["base_bandwidth"], most
+    if protocol == "short":
+        return f"{base}.bandwidth", Quantity(0.0, BYTE_PER_SECOND), Quantity(math.inf, BYTE_PER_SECOND)
+    return f"{base}.base_bandwidth", f"{base}.additional_bandwidth", Quantity(math.inf, BYTE_PER_SECOND)
 
 
 def injection_bandwidth(context: Context, protocol: str) -> str:

@@ -8,9 +8,16 @@ from functools import partial
 
 from whatif.core.context import Context
 from whatif.core.phases.device_messages import from_memory
-from whatif.core.phases.message import parameters_at, pieces_at, protocol_time
+from whatif.core.phases.message import node_rates, parameters_at, pieces_at, protocol_time
 from whatif.core.term import Reference, parameters_in, signature
-from whatif.models.charges import LONG, by_protocol_charges, loggops_charges, piece_charges, serial_charges
+from whatif.models.charges import (
+    LONG,
+    by_protocol_charges,
+    by_protocol_rates,
+    loggops_charges,
+    piece_charges,
+    serial_charges,
+)
 from whatif.models.workload import by_kind
 from whatif.units import BYTE, BYTE_PER_SECOND, ONE, Quantity
 from whatif.vocabulary import DISTANCES, PROTOCOLS
@@ -57,6 +64,14 @@ def wire_charges(
             charges[term] = term
         limits |= {f"{distance}.{key}": f"platform.network.{used}.{key}" for key in ("short_limit", "eager_limit")}
     return _joined(context, phase, charges, limits)
+
+
+def wire_shared_rates(context: Context, phase: str) -> str:
+    """Wire the rates of messages between nodes that share their node, by protocol, from the parameters of max-rate."""
+    rates: list[Reference] = [rate for protocol in PROTOCOLS for rate in node_rates(context, protocol)]
+    return context.wiring.add(
+        f"{phase}.shared_rates", by_protocol_rates, {str(at): rate for at, rate in enumerate(rates)}
+    )
 
 
 def _joined(

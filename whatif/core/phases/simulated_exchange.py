@@ -11,6 +11,8 @@ import numpy as np
 from whatif.core.context import Context
 from whatif.core.message_simulation import SOURCE, MessageMachine, block_places, simulated_term, wire_machine
 from whatif.core.phases.halo_wiring import HaloWiring
+from whatif.core.phases.message import parameters_at
+from whatif.core.phases.message_charges import wire_shared_rates
 from whatif.core.term import Reference
 from whatif.errors import UsageError
 from whatif.models.decomposition import MOST_CELLS, MOST_RANKS, PerDimension, is_count
@@ -24,6 +26,7 @@ from whatif.simulation.exchange import exchange_schedule
 from whatif.simulation.generate import staged_trace
 from whatif.simulation.lower import lower
 from whatif.simulation.posted import halo_times
+from whatif.simulation.round_sharing import with_sharing
 from whatif.simulation.schedule import Places
 from whatif.units import ONE, Quantity
 from whatif.vocabulary import DISTANCES, MODEL_OF_ONE_MESSAGE
@@ -136,7 +139,7 @@ def _collective(algorithm: str, numbers: list[int], message_size: float, machine
             own = contributed(parts[0].kind, message_size, rank_count)
             return float(_RECURRENCES[algorithm](rank_count, own, places, machine.costs, None).max())
     schedule = lower(staged_trace(parts, rank_count, message_size), schedules_of(parts), machine.costs.reduction_time)
-    return machine.run_time(schedule, places)
+    return machine.run_time(with_sharing(schedule, parts, places, machine.costs), places)
 
 
 def wire_simulated_halo(exchange: HaloWiring, sharing: Mapping[str, Reference]) -> str:
@@ -167,6 +170,9 @@ def wire_simulated_collective(
     `reducing_bandwidth` is that at which a rank combines what it receives; None if that is not counted.
     """
     sharing: dict[str, Reference] = {distance: context.sharing(distance) for distance in DISTANCES}
+    rates: dict[str, Reference] = {}
+    if parameters_at(context, name, model, "inter_node")[1] == "max_rate":
+        sharing["inter_node"], rates["shared_rates"] = _ONE, wire_shared_rates(context, name)
     simulated = wire_machine(context, name, model, sharing)
     inputs: dict[str, Reference] = {
         "rank_count": context.placed_count,
@@ -174,6 +180,7 @@ def wire_simulated_collective(
         **context.domains,
         **buffer,
         **simulated.inputs,
+        **rates,
     }
     if reducing_bandwidth is not None:
         inputs["reducing_bandwidth"] = reducing_bandwidth

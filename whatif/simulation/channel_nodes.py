@@ -1,0 +1,47 @@
+"""Nodes through which the channels of a collective leave link domains of several nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from whatif.simulation.link_loads import Step
+from whatif.simulation.round_patterns import Round
+
+ChannelNodes = tuple[int, int]
+"""Nodes of a link domain, and those of them through which channels leave it."""
+
+
+def leave_domain(start: Any, end: Any, nodes_per_domain: int) -> Any:
+    """Whether messages between nodes leave the link domain of the sender."""
+    return start // nodes_per_domain != end // nodes_per_domain
+
+
+def between_nodes(item: Round, ranks_per_node: int, node_count: int, channels: ChannelNodes) -> Step:
+    """Messages of a round that leave their node and its link domain, divided over the nodes of their channels."""
+    domain, used = channels
+    start, end = item.sender // ranks_per_node, item.receiver // ranks_per_node
+    away = leave_domain(start, end, domain)
+    start, end, weight = start[away], end[away], item.weight[away]
+    if used == 1:
+        return start, end, weight
+    if used == domain:
+        # Each node of a domain sends the same: where in it a message begins makes no difference.
+        start, end = start // domain * domain, end // domain * domain
+    start, end, weight = _joined(start, end, weight, node_count)
+    turn = (np.arange(used) * domain // used)[:, np.newaxis]
+    nodes = (_turned(node, turn, domain, node_count).ravel() for node in (start, end))
+    return *nodes, np.tile(weight / used, used)
+
+
+def _joined(start: Any, end: Any, weight: Any, node_count: int) -> tuple[Any, Any, Any]:
+    """Messages between the same nodes as one."""
+    pairs, place = np.unique(start.astype(np.int64) * node_count + end, return_inverse=True)
+    return pairs // node_count, pairs % node_count, np.bincount(place, weight, len(pairs))
+
+
+def _turned(node: Any, turn: Any, domain: int, node_count: int) -> Any:
+    """Nodes of the same domain, some places further on; the last domain may have fewer."""
+    first = node // domain * domain
+    return first + (node - first + turn) % np.minimum(domain, node_count - first)
