@@ -1,4 +1,4 @@
-"""Tables on narrow terminals."""
+"""Tables on narrow terminals, and what people read in them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from whatif.table import Column, Table
-from whatif.table_writers import column_rows, narrowed
+from whatif.table_writers import column_rows, csv_rows, narrowed, shown_rows
+from whatif.tui.widgets.data_table import table_rows
 from whatif.units import ONE
 
 TABLE = Table(
@@ -50,3 +51,14 @@ def test_long_paths_are_cut_at_their_start():
         {"path": Column(np.array(["platform.node.gpu.memory", "short"], dtype=object)), "now": TABLE.columns["now"]}
     )
     assert list(narrowed(table, 23, []).columns["path"].values) == ["...node.gpu.memory", "short"]
+
+
+def test_shares_are_read_in_per_cent_by_people_and_as_numbers_by_programs():
+    shares = [0.41393, -0.0099455, 0.00031572, 0.0, 12.5, np.nan]
+    table = Table.of_rows({"share_left": ONE}, [[share] for share in shares], shares=("share_left",))
+    assert [cell for (cell,) in shown_rows(table)] == ["41.4%", "-0.995%", "0.0316%", "0%", "1250%", "-"]
+    assert [cell.text for (cell,) in table_rows(table.head(2)).cells] == ["41.4%", "-0.995%"]
+    assert [row["share_left"] for row in table.to_dict()["rows"]] == [*shares[:5], None]
+    out = io.StringIO()
+    csv_rows(table, out)
+    assert out.getvalue().startswith("share_left\n0.41393\n-0.0099455\n")

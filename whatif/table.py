@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.units import Dimension, parse_unit
+from whatif.units import ONE, Dimension, format_quantity, parse_unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +24,8 @@ class Column:
     dimension: Dimension | None = None
     written: str = ""
     """Unit in which the values were written, such as `ms`; empty for the base unit, or if it is not known."""
+    is_share: bool = False
+    """Whether people read the values in per cent."""
 
     @property
     def size(self) -> float:
@@ -33,6 +35,12 @@ class Column:
     def as_written(self) -> NDArray[Any]:
         """Values in the written unit."""
         return self.values / self.size if self.written else self.values
+
+    def text(self, value: float) -> str:
+        """Text of one of its numbers for people."""
+        if self.is_share and math.isfinite(value):
+            return f"{format_quantity(100 * value, ONE, 3)}%"
+        return format_quantity(value, self.dimension or ONE, 5)
 
     @property
     def unit(self) -> str:
@@ -54,11 +62,17 @@ class Table:
         columns: Mapping[str, Dimension | None],
         rows: Sequence[Sequence[Any]],
         notes: Mapping[str, str] | None = None,
+        shares: Collection[str] = (),
     ) -> Table:
-        """Table of rows with one cell per column; columns without a dimension hold objects such as texts."""
+        """Table of rows with one cell per column; columns without a dimension hold objects such as texts.
+
+        People read the columns `shares` in per cent.
+        """
         cells: Iterable[Sequence[Any]] = zip(*rows, strict=True) if rows else [()] * len(columns)
         filled = {
-            name: Column(np.array(values, dtype=object if dimension is None else np.float64), dimension)
+            name: Column(
+                np.array(values, dtype=object if dimension is None else np.float64), dimension, is_share=name in shares
+            )
             for (name, dimension), values in zip(columns.items(), cells, strict=True)
         }
         return cls(filled, dict(notes or {}))

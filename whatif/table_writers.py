@@ -16,7 +16,6 @@ import numpy as np
 from whatif.errors import UsageError
 from whatif.plain_text import is_plain, undrawn
 from whatif.table import Column, Table
-from whatif.units import ONE, Dimension, format_quantity
 from whatif.visible_text import spreadsheet_cell, visible, visible_json
 
 _TAG: Final = re.compile(r"<(?=[A-Za-z/!?])")
@@ -173,17 +172,16 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def shown_rows(table: Table) -> Iterator[list[str]]:
     """Rows of the table as visible texts with units."""
-    dimensions = [column.dimension for column in table.columns.values()]
     for row in table.rows():
-        yield [_cell(value, dimension) for value, dimension in zip(row, dimensions, strict=True)]
+        yield [_cell(value, column) for value, column in zip(row, table.columns.values(), strict=True)]
 
 
-def _cell(value: Any, dimension: Dimension | None) -> str:
+def _cell(value: Any, column: Column) -> str:
     if value is None:
         return "-"
     if isinstance(value, str):
         return visible("; ".join(value.splitlines()), "")
-    return format_quantity(value, dimension or ONE, digits=5)
+    return column.text(value)
 
 
 FORMATS_BY_SUFFIX: Final = {

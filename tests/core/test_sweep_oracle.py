@@ -163,9 +163,11 @@ def test_parameter_that_reaches_a_term_moves_it(name, path):
     limits = {constraint.term for constraint in program.constraints}
     downstream = [term for term in program.terms if path in upstream(name)[term] and term not in limits]
     parameter = program.parameters[path]
-    # Far values too: a protocol's limit decides nothing until it passes the size of a message, nor an interval a time.
+    # Far values too: a protocol's limit decides nothing until it passes the size of a message, nor an interval a time,
+    # nor a stated memory until it passes that of the cells.
     texts = around(name, path) + (["1 B", "1 GB"] if path.endswith("_limit") and parameter.dimension == BYTE else [])
     texts += ["1 min"] if path.endswith("launch_interval") else []
+    texts += ["1 TB"] if path == "application.memory_size" else []
     after = evaluate(program, {path: np.array([parameter.field.number(text) for text in texts])})
     assert not downstream or any(differ(after.values[term], before.values[term]) for term in downstream)
     finite = np.broadcast_to(np.isfinite(after.column("total_time")), len(texts))

@@ -79,7 +79,7 @@ def test_the_verb_shows_bottlenecks_and_elasticities(whatif_main):
         "ms",
         "1.1925",
         "ms",
-        "0.22896",
+        "22.9%",
         "#####",
     ]
     code, out, err = whatif_main("sensitivity", "minife", "--format", "csv")

@@ -301,7 +301,7 @@ def test_compare_page_goes_to_the_best_machine_and_adopts_the_value_there(monkey
         best = min(plot.description.lines, key=lambda line: np.nanmin(line.y))
         await page.act("optimum")
         table = page.app.query_one(ColumnsView)
-        assert best.label in [cell.text for cell in table._whole.cells[table.cursor]]
+        assert best.label in [cell.text for cell in table._rows.cells[table.cursor]]
         assert plot.cross[0] == best.x[np.nanargmin(best.y)]
         plot.action_adopt()
         await page.settle()

@@ -59,7 +59,7 @@ class Bottlenecks(StudyResult):
         """One row per part: time saved, and the result with this part and all above ideal."""
         columns = {"ideal": None, "saved": self.dimension, "left": self.dimension, "share_left": ONE}
         rows = [[rung.part, rung.saved, rung.left, rung.left / self.time] for rung in self.rungs]
-        return Table.of_rows(columns, rows, {"result": self.result, "time": f"{self.time!r}"})
+        return Table.of_rows(columns, rows, {"result": self.result, "time": f"{self.time!r}"}, ("share_left",))
 
     def readable_table(self) -> Table:
         """The table with a bar per row."""

@@ -87,7 +87,7 @@ class Layouts(StudyResult):
         for at, item in self.shown(self.count):
             words = [crossed(item.ranks), item.decomposition, item.mapping, item.order]
             rows.append([at, *words, item.result, self.change(item), "present" if self.is_present(item) else ""])
-        return Table.of_rows(columns, rows, {"layouts": str(len(self.ranked))})
+        return Table.of_rows(columns, rows, {"layouts": str(len(self.ranked))}, ("change",))
 
     def shown(self, count: int) -> list[tuple[int, Layout]]:
         """The best layouts and the present one, each with its rank."""

@@ -255,7 +255,8 @@ class Roofline(StudyResult):
 
     def table(self) -> Table:
         """One row per kernel, then one per roof, of each device: bandwidth, or peak rate and its ridge."""
-        return Table.of_rows(_COLUMNS, [row for gpu, kernels in self.devices() for row in self._rows(gpu, kernels)])
+        rows = [row for gpu, kernels in self.devices() for row in self._rows(gpu, kernels)]
+        return Table.of_rows(_COLUMNS, rows, shares=("share", "of_roof"))
 
     def _rows(self, gpu: Roofs, kernels: Sequence[KernelPoint]) -> Iterator[tuple[Any, ...]]:
         none = math.nan

@@ -115,7 +115,7 @@ def scaling_table(plans: Mapping[Mode, Scaling]) -> Table:
         arrays = (plan.nodes, plan.ranks, plan.time, plan.speedup, plan.efficiency, plan.communication, plan.memory)
         numbers = zip(*(array.tolist() for array in arrays), (plan.node_time / _HOUR).tolist(), strict=True)
         rows += [[mode, *row, reason] for row, reason in zip(numbers, plan.reasons, strict=True)]
-    return worth_showing(Table.of_rows(columns, rows))
+    return worth_showing(Table.of_rows(columns, rows, shares=("communication",)))
 
 
 def places_table(planner: Planner, plans: Mapping[Mode, Scaling], efficiency: float) -> Table:

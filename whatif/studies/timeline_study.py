@@ -37,7 +37,7 @@ class Iteration(StudyResult):
             (bar.phase, bar.category, bar.start, bar.end, bar.duration, self.timeline.share(bar))
             for bar in self.timeline.bars
         ]
-        return Table.of_rows(_COLUMNS, rows)
+        return Table.of_rows(_COLUMNS, rows, shares=("share",))
 
     def readable_table(self) -> Table:
         """The table with a bar per row."""

@@ -122,6 +122,8 @@ def test_machines_are_ranked_by_their_speedup_over_the_values_as_they_stand():
     assert found.table.columns["platform"].values[-1] == "bridges"
     assert np.isnan(merits["bridges"])
     assert "the ranks need more nodes" in found.picture.rows[-1].text
+    titles = "platform", "merit", "iteration_time", "speedup", "total_energy", "infeasible"
+    assert tuple(found.table.columns) == titles
     changes = dict(zip(found.table.columns["platform"].values, found.changes, strict=True))
     assert changes == {"lassen": Adopt("lassen"), "summit": None, "bridges": None}
 

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from numpy.testing import assert_allclose
 
 import whatif
+from tests.driver import drive as driven
 from tests.page_harness import PageApp
 from tests.scenarios_at_hand import FEW
 from whatif.axes import Grid
@@ -27,6 +28,7 @@ from whatif.tui.labels import duration
 from whatif.tui.pages.messages import MessagesPage, chosen_phase, gather
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.data_table import TableView
+from whatif.tui.widgets.key_bar import KeyBar
 from whatif.tui.widgets.message_costs import fitting_picture, message_rows
 from whatif.tui.widgets.placement_map import PlacementMap, placement_runs, room_for_ranks
 from whatif.tui.widgets.plot_view import PlotView
@@ -352,6 +354,25 @@ def test_the_table_comes_in_place_of_the_placement_where_there_is_room_for_one()
         assert "K-model k=3.5" in driver.text()
 
     drive(check, size=(74, 20))
+
+
+@pytest.mark.parametrize(
+    ("size", "halves"), [((80, 24), ["placement", "curves"]), ((160, 48), ["curves", "placement"])]
+)
+def test_labels_of_keys_are_what_the_keys_show(size, halves):
+    def labels(driver):
+        keys = driver.main_screen.query_one(KeyBar).keys
+        return [place.key.binding.description for place in keys if place.key.binding.key in "md"]
+
+    async def check(driver):
+        await driver.go("messages")
+        await driver.until(lambda: labels(driver) == [halves[0], "domains"])
+        await driver.press("m")
+        await driver.until(lambda: labels(driver) == [halves[1], "domains"])
+        await driver.press("d")
+        await driver.until(lambda: labels(driver) == ["both" if size[0] == 160 else "curves", "next message"])
+
+    driven(check, size)
 
 
 def test_domains_have_a_table_with_the_rows_of_the_command_line():

@@ -283,7 +283,14 @@ def test_the_keys_move_through_the_run(chain):
     async def check(driver):
         await driver.go("ranks")
         assert "chain.goal" in driver.screen_text()
-        await driver.press("plus")
+        assert "whole run · + - zoom, ← → move" in driver.screen_text()
+        assert "marked" in driver.screen_text()
+        await driver.press("v")
+        assert not any(words in driver.screen_text() for words in ("zoom, ← →", "marked"))
+        await driver.press("m")
+        assert "parts of the run time" in driver.screen_text()
+        assert "marked" not in driver.screen_text()
+        await driver.press("v", "v", "plus")
         # From just after the end of rank 3 to that of rank 0: most of what happens.
         assert driver.state.view.of(RanksView).window == pytest.approx((1.004e-3, 3.004e-3), rel=1e-3)
         await driver.press("home", "x")

@@ -40,7 +40,7 @@ CHEAPER = "bids.six.node_price = 40 kUSD"
 
 def shown(page):
     """Names in the first column of the table."""
-    return [row[0].text for row in page.query_one(ColumnsView)._whole.cells]
+    return [row[0].text for row in page.query_one(ColumnsView)._rows.cells]
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -148,6 +148,20 @@ def test_the_page_shows_bids_and_switches_tables(tmp_path):
         assert one.page.command == f"whatif study {tmp_path}/study.toml --show bids"
 
     on_page(StudyPage, check, changes=study_changes(str(study_file(tmp_path))))
+
+
+def test_until_another_table_is_known_its_rows_are_not_those_of_the_last_one(tmp_path):
+    async def check(one):
+        await one.change(Show("study.show", "jobs"), work=False)
+        assert shown(one.page) == []
+        assert "computing jobs …" in one.text
+        assert one.page.subject.status == "computing … · no value of the study changed"
+        await one.change(Show("study.show", "bids"), Show("study.values", CHEAPER), work=False)
+        assert shown(one.page) == ["four", "six", "three", "present"]
+        one.app.do(one.page.job(one.app.state))
+        assert one.page.subject.status == "1 value of the study changed, not saved"
+
+    on_page(StudyPage, check, size=(80, 18), changes=study_changes(str(study_file(tmp_path))))
 
 
 @pytest.mark.parametrize("sizes", [GROWING, SHRINKING], ids=["growing", "shrinking"])

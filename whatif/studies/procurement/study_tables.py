@@ -164,7 +164,7 @@ def options_table(found: Study) -> Table:
             worth = option.worth(found, name)
             cells = [option.study.winner, its.ownership[0], its.power[0], worth, its.reason]
             rows.append([option.name, name, its.node_count[0], after, after / before - 1, *cells])
-    return worth_showing(Table.of_rows(columns, rows))
+    return worth_showing(Table.of_rows(columns, rows, shares=("change",)))
 
 
 def questions_table(found: Study) -> Table:

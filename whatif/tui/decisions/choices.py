@@ -11,6 +11,7 @@ from whatif.core.energy import BUSY_POWER, node_capital
 from whatif.core.evaluate import evaluate
 from whatif.plotting.bars import LESS, BarChart, BarRow
 from whatif.plotting.description import AxisDescription
+from whatif.studies.decision_tables import titles
 from whatif.studies.decompositions import Layout, settings
 from whatif.studies.purchase import Offer, Offers
 from whatif.studies.ranking import BESIDE, Ranking, Standing
@@ -26,7 +27,7 @@ _LAYOUTS: Final = 20
 _NOW: Final = " (now)"
 """Mark after the label of the present choice."""
 _JOB: Final = "job"
-"""Name of the application in the titles of columns."""
+"""Name of the only application."""
 
 
 def machines(request: DecisionRequest) -> Decision:
@@ -100,9 +101,13 @@ def _labelled(label: str, is_now: bool) -> str:
 
 
 def _with_costs(table: Table, found: Ranking) -> Table:
-    """The ranking with energy and cost of the job; a cost in another currency than the first is left out."""
+    """The ranking with energy and cost of the run; a cost in another currency than the first is left out."""
     known = [its.answers[_JOB].other_results for its in found.standings]
-    columns = dict(table.columns)
+    compared, *_ = titles(found)
+    columns = {
+        found.result if name == compared else name.removeprefix(f"{_JOB} "): column
+        for name, column in table.columns.items()
+    }
     reasons = columns.pop("infeasible", None)
     for name in BESIDE:
         dimension = next((others[name].dimension for others in known if name in others), None)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from rich.cells import cell_len
 from textual.binding import ActiveBinding, Binding
 from textual.screen import Screen
+
+_ALWAYS: Final = ("screen.help", "app.quit")
+"""Keys that have room before all others."""
+_SOON: Final = ("app.undo", "screen.message")
+"""Keys that have room before all others but those of the page."""
 
 
 class KeyArea(IntEnum):
@@ -40,8 +47,14 @@ class ActiveKey(NamedTuple):
 
 def active_keys(screen: Screen[Any]) -> list[ActiveKey]:
     """Keys that work now, by area."""
+    labels: Mapping[str, str] = getattr(screen, "labels", {})
     keys = (
-        ActiveKey(_area(screen, active), active.binding, active.enabled, screen.app.get_key_display(active.binding))
+        ActiveKey(
+            _area(screen, active),
+            replace(active.binding, description=labels.get(active.binding.id or "", active.binding.description)),
+            active.enabled,
+            screen.app.get_key_display(active.binding),
+        )
         for active in screen.active_bindings.values()
     )
     return sorted(keys, key=lambda key: key.area)
@@ -67,6 +80,7 @@ def footer_keys(screen: Screen[Any], room: int) -> list[ActiveKey]:
     return sorted(shown, key=keys.index)
 
 
-def _rank(key: ActiveKey) -> tuple[bool, bool, KeyArea]:
-    """Order in which keys get room in the footer: help first, keys that their binding hides last."""
-    return key.binding.id != "screen.help", not key.binding.show, key.area
+def _rank(key: ActiveKey) -> tuple[bool | KeyArea, ...]:
+    """Order in which keys get room in the footer: help and the way out first, keys that their binding hides last."""
+    name, elsewhere = key.binding.id, key.area is not KeyArea.PAGE
+    return name not in _ALWAYS, not key.binding.show, elsewhere and name not in _SOON, elsewhere, key.area

@@ -142,7 +142,7 @@ class ComparePage(SweepPage[CompareView]):
         table.cursor = next((row for row, at in enumerate(self._order) if names[at] == pointed), 0)
         content = rows(machines, self._order, base, signs, state.view)
         table.border_title = "machines" if machines else "evaluating the other machines …"
-        table.fill(content, KEPT, f"speedups over {machines[base].label}" if machines else "")
+        table.show(content, KEPT, f"speedups over {machines[base].label}" if machines else "")
         if view.sort != self._sorted:
             self._sorted = view.sort
             table.bring(next((at for at, title in enumerate(content.titles) if title.endswith(ARROWS)), 0))

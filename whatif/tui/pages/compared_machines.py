@@ -15,8 +15,8 @@ from whatif.studies.platform_comparison import PlatformRow
 from whatif.tui.labels import brief, duration
 from whatif.tui.pages.sweep_page import SCALES, SweepView
 from whatif.tui.state import ExplorerState, View
-from whatif.tui.widgets.column_layout import WORDS, speedup
-from whatif.tui.widgets.data_table import Cell, TableRows
+from whatif.tui.widgets.column_layout import speedup
+from whatif.tui.widgets.data_table import WORDS, Cell, TableRows
 from whatif.units import SECOND
 
 PRESENT: Final = "present"

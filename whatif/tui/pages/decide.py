@@ -126,6 +126,8 @@ class DecidePage(DecisionPage[DecideView]):
         self.set_class(found is None or found.table is None, "-none")
         self._show_picture(found, tabular=self.state.view.picture == "table")
         frame.border_subtitle = Content(f"{self._begins(found)}{name} · m asks the next question")
+        if found is not None and found.table is not None:
+            self.query_one(TableView).show(found.table)
         words = (WAITING,) if found is None else found.sentences
         self.query_one("#words", Static).update(Content("\n".join(words)))
         self._say_row()
@@ -151,8 +153,6 @@ class DecidePage(DecisionPage[DecideView]):
             bars.show(picture)
         # The plot that is exported is that of the visible answer, or there is none.
         plot.show(picture if isinstance(picture, PlotDescription) else None)
-        if found is not None and found.table is not None:
-            table.show(found.table)
         if focused or self.screen.focused is None:
             self.call_after_refresh(self.enter)
 

@@ -60,7 +60,7 @@ class ExplorePage(SweepPage[ExploreView]):
     NAME: ClassVar[str] = "explore"
     VIEW = ExploreView
     KEYS: ClassVar[tuple[PageKey, ...]] = (
-        PageKey("next_curve", "y", "curve(1)", "result", "Draw the next result or phase"),
+        extra_key("next_curve", "y", "curve(1)", "result", "Draw the next result or phase"),
         PageKey("last_curve", "Y", "curve(-1)", "", "Draw the previous result or phase"),
         extra_key("y_scale", "o", "turn('y_scale')", "y scale", "Scale the y axis: automatic, linear, logarithmic"),
         RELATION_KEY,

@@ -26,8 +26,8 @@ from whatif.tui.jobs.job import Job
 from whatif.tui.pages.page import Page, PageKey
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
-from whatif.tui.widgets.column_layout import WORDS, ColumnsView
-from whatif.tui.widgets.data_table import Cell, TableRows, TableView
+from whatif.tui.widgets.column_layout import ColumnsView
+from whatif.tui.widgets.data_table import WORDS, Cell, TableRows, TableView
 
 _HINT = "⏎ opens a scenario or study, adopts a platform"
 _COLOURS = {"+": "$text-success", "-": "$text-error", "@": "$text-primary"}
@@ -91,7 +91,7 @@ class FilesPage(Page[PageView]):
             machine = self.state.platform_name
             rows = tuple(_row(entry, entry.path == present, entry.name == machine) for entry in self._entries)
             titles = ("", "name", "kind", "where", "question or description")
-            self.query_one(ColumnsView).fill(TableRows(titles, rows, frozenset(range(5))), 2, _HINT)
+            self.query_one(ColumnsView).show(TableRows(titles, rows, frozenset(range(5))), 2, _HINT)
             self._tell()
 
     @property

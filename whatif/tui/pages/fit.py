@@ -157,12 +157,12 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
         plot, table, panel = self.query_one(FitPlot), self.query_one("#points", TableView), self.query_one("#fitted")
         plot.display, table.display = not tabular, tabular
         plot.show_fit(found, limits, self._chosen)
-        table.show(points_table(found))
         panel.border_title = Content(headed(found, view))
         panel.border_subtitle = Content(_limits_words(found, limits))
+        table.show(points_table(found))
         parameters = self.query_one("#fit-parameters", ColumnsView)
         parameters.border_title = "parameters ± standard errors"
-        parameters.fill(parameter_rows(found), 1)
+        parameters.show(parameter_rows(found), 1)
 
     def action_model(self) -> None:
         """Draw the next model."""

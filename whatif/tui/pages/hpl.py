@@ -212,7 +212,7 @@ class HPLPage(Page[HPLView]):
         self.query_one(PlotView).show(plot)
         self.query_one("#rate-table", TableView).show(plot_table(plot))
         self._title("components", "time of a process, by HPL's timers", THEY_OVERLAP)
-        self.query_one("#components ColumnsView", ColumnsView).fill(component_rows(run.outcome), 1)
+        self.query_one("#components ColumnsView", ColumnsView).show(component_rows(run.outcome), 1)
         line, count = self._line(self.view), self.view.panels
         lanes = panel_lanes(run.outcome, run.nodes, line, count)
         self._title("panels", lanes_words(line, min(count, len(run.outcome.seen))), "")
@@ -232,7 +232,7 @@ class HPLPage(Page[HPLView]):
             share_words(self._share) if not self._finished else best_words(shown, self._rates, here)
         )
         self._title("geometries", f"P x Q of {chosen.rank_count:,} processes", f"{brief(hint)} · enter adopts it")
-        self.query_one(GridsView).fill(grid_rows(shown, self._rates, here), 1)
+        self.query_one(GridsView).show(grid_rows(shown, self._rates, here), 1)
 
     def _title(self, part: str, title: str, subtitle: str) -> None:
         panel = self.query_one(f"#{part}")

@@ -209,7 +209,7 @@ class MessagesPage(Page[PageView]):
             "message",
             "d",
             "message(1)",
-            "message",
+            "domains",
             "Show the domains that a message of the phase crosses; again: those of the next one",
         ),
     )
@@ -260,6 +260,12 @@ class MessagesPage(Page[PageView]):
             return found is not None and found.phase is not None and len(found.phase.messages) > 1
         return action != "half" or domains or placed is not None
 
+    @property
+    def labels(self) -> dict[str, str]:
+        """Names of what `m` and `d` show next."""
+        shown = {"ranks": "placement", "both": "both" if self._both else "curves"}.get(self._following, self._following)
+        return {"half": shown, **({"message": "next message"} if self._half == "domains" else {})}
+
     def show(self, state: ExplorerState) -> None:
         """Show the last picture in the way that is asked for."""
         if chosen_phase(state) != chosen_phase(self.state):
@@ -283,12 +289,12 @@ class MessagesPage(Page[PageView]):
         facts.border_title = Content(_headed(value))
         self.query_one(MessageCosts).show(value.curves, value.phase, value.measured)
         self.query_one(PlacementMap).show(value.placed)
+        ranks.border_title = Content(_ranks_headed(value.placed))
         if value.placed is not None:
             self.query_one("#placed", TableView).show(placement_table(value.placed.picture))
-        ranks.border_title = Content(_ranks_headed(value.placed))
         self.query_one(DomainMap).show(domain_boxes(value.domains))
-        self.query_one("#nested", TableView).show(domain_table(value.domains))
         self.query_one("#domains").border_title = Content(_domains_headed(value.domains))
+        self.query_one("#nested", TableView).show(domain_table(value.domains))
         self._arrange()
 
     @property
@@ -349,10 +355,15 @@ class MessagesPage(Page[PageView]):
             self._message = (messages.index(self._found.domains.chosen) + steps) % len(messages)
             self.post_message(JobRequested())
 
-    def action_half(self) -> None:
-        """Show the other half; on large screens both, then each alone."""
+    @property
+    def _following(self) -> str:
+        """The half that comes next; on large screens both, then each alone."""
+        if self._half == "domains":
+            return "both"
         # Without room for both, the curves are what is seen of them.
-        halves = ["both", "curves", "ranks"] if self._both else ["both", "ranks"]
-        at = halves.index(self._half) if self._half in halves else 0
-        self._half = "both" if self._half == "domains" else halves[(at + 1) % len(halves)]
+        return stepped(["both", "curves", "ranks"] if self._both else ["both", "ranks"], self._half)
+
+    def action_half(self) -> None:
+        """Show the other half."""
+        self._half = self._following
         self._arrange()

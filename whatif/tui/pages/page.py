@@ -133,6 +133,11 @@ class Page(Container, Generic[V]):
         return ""
 
     @property
+    def labels(self) -> dict[str, str]:
+        """Labels of keys that do something else than usual now, by the name of the key."""
+        return {}
+
+    @property
     def subject(self) -> PageSubject | None:
         """Subject of a page that is not about the scenario; None for the scenario."""
         return None

@@ -182,7 +182,7 @@ class ProfilePage(ReadingPage[ProfileView, ProfileSummary]):
         self.show_hints()
         table.border_title = "copies and fills" if both else Content(title)
         rows, kept = table_of(found, side)
-        table.fill(rows, kept, self._hint(found, side) if tabular and side == "projection" else "")
+        table.show(rows, kept, self._hint(found, side) if tabular and side == "projection" else "")
 
     def _hint(self, found: ProfileSummary, side: str) -> str:
         """Text in the border of a side."""

@@ -187,36 +187,37 @@ class RanksPage(Page[RanksView]):
         self.set_class(summary is None, "-empty")
         if isinstance(found, SimulationPart) and summary is not None:
             self._draw(found.lanes, summary)
+        self._arrange()
         words = self.query_one("#run-words", Static)
         if summary is not None:
-            words.update(Content("\n".join(sentences(summary, self._rank))))
+            drawn = self.query_one("#lanes").display and self.query_one(RankBars).display
+            words.update(Content("\n".join(sentences(summary, self._rank, drawn=drawn))))
         elif isinstance(found, JobRefusal):
             words.update(Content(f"There is no time line: {brief(found.reason)}.\n\n{_ELSE} {self.state.undo_hint}"))
         else:
             words.update(_WAITING)
-        self._arrange()
         self.screen.refresh_bindings()
 
     def _draw(self, lanes: Lanes, summary: RunSummary) -> None:
         """The picture, the table, and what the time is spent on."""
         panel = self.query_one("#lanes")
         panel.border_title = Content(headed(summary))
-        self.show_hints()
         self.query_one(RankBars).show_lanes(lanes, self.view.first_rank, self._rank)
         self.query_one("#rank-times", TableView).show(rank_times(summary))
         if self._half == "nodes":
             self.query_one("#node-times", TableView).show(node_times(summary))
         self.query_one("#spent").border_title = "parts of the run time"
         self.query_one(Facts).show(path_facts(summary), "")
-        self.query_one("#groups", ColumnsView).fill(group_rows(summary), 1)
-        self.query_one("#path", ColumnsView).fill(path_rows(summary.path), 1)
+        self.query_one("#groups", ColumnsView).show(group_rows(summary), 1)
+        self.query_one("#path", ColumnsView).show(path_rows(summary.path), 1)
 
     def show_hints(self) -> None:
-        """The part of the run that is visible, and the keys that show others."""
-        found, summary = self._found, self._summary
-        if isinstance(found, SimulationPart) and summary is not None:
+        """The part of the run that is visible, and the keys that show others; those of a table in its place."""
+        found, summary, words = self._found, self._summary, ""
+        if isinstance(found, SimulationPart) and summary is not None and self.query_one(RankBars).display:
             words = window_words(found.lanes.window, summary.run_time, self.keys_hint(*ZOOM_KEYS))
-            self.query_one("#lanes").border_subtitle = Content("simulating …" if self._ready() is None else words)
+        self.query_one("#lanes").border_subtitle = Content("simulating …" if self._ready() is None else words)
+        self.query_one("#rank-times", TableView).announce()
 
     def _arrange(self) -> None:
         """Show the chosen halves that fit on the screen."""
@@ -229,6 +230,7 @@ class RanksPage(Page[RanksView]):
         self.query_one(RankBars).display = shown != "nodes" and not tabular
         self.query_one("#rank-times").display = shown != "nodes" and tabular
         self.query_one("#node-times").display = shown == "nodes"
+        self.show_hints()
         if self.screen.focused is None:
             self.call_after_refresh(self.enter)
 

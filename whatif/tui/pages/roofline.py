@@ -33,8 +33,8 @@ from whatif.tui.labels import brief, duration, percent, reason_of
 from whatif.tui.pages.page import Page, PageKey, stepped_to
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
-from whatif.tui.widgets.column_layout import FLAT, LOW, WORDS, ColumnsView, speedup
-from whatif.tui.widgets.data_table import Cell, TableRows, TableView
+from whatif.tui.widgets.column_layout import FLAT, LOW, ColumnsView, speedup
+from whatif.tui.widgets.data_table import WORDS, Cell, TableRows, TableView
 from whatif.tui.widgets.roofline_plot import RoofsView, letter, limit_style
 from whatif.units import BYTE_PER_SECOND, FLOP_PER_BYTE, FLOP_PER_SECOND, format_quantity
 
@@ -139,7 +139,7 @@ class RooflinePage(Page[RooflineView]):
         self.query_one(RoofsView).display = roofed
         table.border_title = "kernels and roofs" if tabular else "kernels"
         hint = reason if tabular else "" if second else "x compares with another GPU"
-        table.fill(rows(found, with_roofs=tabular), _KEPT, hint)
+        table.show(rows(found, with_roofs=tabular), _KEPT, hint)
         self._found = found if roofed else None
         self._stress()
 

@@ -27,8 +27,8 @@ from whatif.tui.labels import warning_lines
 from whatif.tui.pages.measurement_page import MeasurementPage, MeasurementView
 from whatif.tui.pages.page import PageKey, extra_key, stepped
 from whatif.tui.state import ExplorerState
-from whatif.tui.widgets.column_layout import WORDS, ColumnsView
-from whatif.tui.widgets.data_table import Cell, TableRows, TableView
+from whatif.tui.widgets.column_layout import ColumnsView
+from whatif.tui.widgets.data_table import WORDS, Cell, TableRows, TableView
 from whatif.tui.widgets.runs_plot import RunsPlot
 
 if TYPE_CHECKING:
@@ -205,16 +205,16 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         )
         plot.display, table.display = not tabular, tabular
         plot.show_runs(found, self.view.against)
-        table.show(found.table)
         panel.border_title = Content(found.formula)
         refused = f"refused: {self._refused} · " if self._refused else ""
         panel.border_subtitle = Content(f"{refused}{found.files} · {len(found.measured)} runs")
+        table.show(found.table)
         terms, models = self.query_one("#terms", ColumnsView), self.query_one("#models", ColumnsView)
         terms.border_title = f"terms of {'log ' * found.logarithmic}{found.response}"
         hint = "enter: remove or add" if self._adding else "enter: remove or add · + others"
-        terms.fill(term_rows(found, list(self._seen), adding=self._adding), 1, hint)
+        terms.show(term_rows(found, list(self._seen), adding=self._adding), 1, hint)
         models.border_title = "models"
-        models.fill(model_rows(found), 1)
+        models.show(model_rows(found), 1)
 
     @work
     async def action_formula(self) -> None:

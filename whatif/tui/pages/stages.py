@@ -58,7 +58,7 @@ class MemoryPage(Page[PageView]):
         values = state.session.at.values
         groups = self.query_one(ColumnsView)
         groups.border_title = "collectives of the groups of ranks"
-        groups.fill(collective_rows(state.session.program, values), 1)
+        groups.show(collective_rows(state.session.program, values), 1)
         picture = self.query_one("#memory-bar", Breakdown)
         picture.border_title = f"memory of a rank: {format_quantity(float(values[self.MEMORY]), BYTE, 3)}"
         picture.show(memory_bar(values, self.MEMORY, self.TERMS))

@@ -28,13 +28,14 @@ from whatif.tui.jobs.refusal import JobRefusal
 from whatif.tui.jobs.study_job import VIEWS, StudyAnswer, StudyRequest, answered, saved, with_value
 from whatif.tui.jobs.worker import run_once
 from whatif.tui.labels import brief
+from whatif.tui.pages.decision_page import WAITING
 from whatif.tui.pages.page import Page, PageKey, PageSubject
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView, entry
 from whatif.tui.widgets.chart_bars import ChartBars
 from whatif.tui.widgets.choice_bar import ChoiceBar
-from whatif.tui.widgets.column_layout import WORDS, ColumnsView
-from whatif.tui.widgets.data_table import Cell, TableRows, TableView, table_rows
+from whatif.tui.widgets.column_layout import ColumnsView
+from whatif.tui.widgets.data_table import WORDS, Cell, TableRows, TableView, table_rows
 from whatif.units import counted
 
 _LOOK_SECONDS: Final = 0.7
@@ -154,6 +155,7 @@ class StudyPage(Page[StudyPageView]):
             else "no value of the study changed"
         )
         question = name if self._answer is None else self._answer.question
+        status = f"{WAITING} · {status}" if self._waiting else status
         return PageSubject(question, name, status if view.file else "no study is open")
 
     def offers(self, action: str) -> bool:
@@ -230,11 +232,10 @@ class StudyPage(Page[StudyPageView]):
         self.screen.refresh_bindings()
 
     def _about(self) -> str:
-        """File of the study, and that an answer is on its way."""
-        parts = ["computing …"] if self._waiting else []
-        if self._answer is not None:
-            parts += [self.view.file, *(["e: remarks"] if self._answer.remarks else [])]
-        return " · ".join(parts)
+        """File of the study, and the key that shows the remarks."""
+        if self._answer is None:
+            return ""
+        return self.view.file + " · e: remarks" * bool(self._answer.remarks)
 
     def _explanation(self) -> str:
         """Text in place of an answer."""
@@ -262,13 +263,14 @@ class StudyPage(Page[StudyPageView]):
         bars, table = self.query_one(ChartBars), self.query_one(ColumnsView)
         bars.styles.height = len(found.bars.rows)
         bars.show(found.bars)
-        shown = self.view.show if self._known is None else self._known.show
-        self.query_one(ChoiceBar).show(self.view.show)
-        rows = study_rows(found)
-        if rows.titles:
-            table.fill(rows, _NAMED.get(shown, 2), _HINT)
+        asked = self.view.show
+        shown = asked if self._known is None else self._known.show
+        self.query_one(ChoiceBar).show(asked)
+        other, rows = self._waiting and shown != asked, study_rows(found)
+        if rows.titles and not other:
+            table.show(rows, _NAMED.get(shown, 2), _HINT)
         else:
-            table.fill(TableRows((f"no {shown}",), (), frozenset((0,))), 1, _HINT)
+            table.show(TableRows((f"computing {asked} …" if other else f"no {shown}",), (), frozenset((0,))), 1, _HINT)
         if self.screen.focused is None:
             self.call_after_refresh(self.enter)
 

@@ -62,8 +62,8 @@ class TimelinePage(Page[PageView]):
             return
         self.remove_class("-none")
         before, remark = _before(state, now)
-        self._show_picture(now, before, tabular=state.view.picture == "table")
         self.query_one("#frame").border_title = Content(f"one iteration: {duration(now.iteration_time)}")
+        self._show_picture(now, before, tabular=state.view.picture == "table")
         self.query_one("#kinds", Static).update(Content(_kinds(state.session)))
         self.query_one("#words", Static).update(Content(" ".join([_run(state.session), *_overlaps(now), remark])))
 

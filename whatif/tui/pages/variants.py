@@ -128,13 +128,13 @@ class VariantsPage(DecisionPage[VariantsView]):
         tabular = self.state.view.picture == "table" and found is not None and found.table is not None
         bars, table = self.query_one(ChartBars), self.query_one("#contributions", TableView)
         bars.display, table.display = chart is not None and not tabular, tabular
+        self.query_one("#why").border_title = Content(self._title())
         if chart is not None:
             bars.show(chart)
         if tabular and found is not None and found.table is not None:
             table.show(found.table)
         words = (WAITING,) if found is None else found.sentences
         self.query_one("#words", Static).update(Content("\n".join(words)))
-        self.query_one("#why").border_title = Content(self._title())
         self.screen.refresh_bindings()
 
     def _title(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -38,6 +38,9 @@ from whatif.tui.widgets.picture import Picture
 from whatif.tui.widgets.plot_view import PlotView
 from whatif.tui.widgets.status import Status
 from whatif.tui.widgets.title import Title
+
+_FOOTED: Final = 10
+"""Height below which every line is needed for the answer."""
 
 
 class MainScreen(CommandScreen):
@@ -111,6 +114,7 @@ class MainScreen(CommandScreen):
 
     def on_resize(self) -> None:
         """The narrowest screens have room for one thing at a time."""
+        self.query_one(KeyBar).display = self.size.height >= _FOOTED
         self._show_texts()
         self._arrange()
 
@@ -118,6 +122,11 @@ class MainScreen(CommandScreen):
     def page(self) -> Page[Any]:
         """The visible page."""
         return self.query_one(f"#{self.query_one(ContentSwitcher).current}", Page)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels of keys that the visible page states itself, by the id of their bindings."""
+        return {f"{self.page.NAME}.{name}": label for name, label in self.page.labels.items()}
 
     def _bind_keys(self, page: type[Page[Any]]) -> None:
         """Bind the keys of the groups and those of one page, in place of the same keys of the screen."""

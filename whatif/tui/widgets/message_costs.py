@@ -131,10 +131,15 @@ class MessageCosts(Vertical):
         with Vertical(id="sent", classes="panel"):
             yield TableView(id="rows")
 
+    @property
+    def _numbers(self) -> TableView:
+        """Table in place of the curves."""
+        return self.query_one("#numbers", TableView)
+
     def show(self, curves: MessageCurves, phase: PhaseMessages | None, measured: FitPoints | None = None) -> None:
         """Show other curves and messages, and what was measured."""
         self._curves, self._phase, self._measured = curves, phase, measured
-        self.query_one("#numbers", TableView).show(plot_table(curve_numbers(curves, phase)))
+        self._numbers.show(plot_table(curve_numbers(curves, phase)))
         if phase is not None:
             self.query_one("#sent").border_title = Content(f"{phase.phase}: what the slowest rank sends")
         self._draw()
@@ -142,7 +147,7 @@ class MessageCosts(Vertical):
     def turn(self, *, tabular: bool, messages: bool) -> None:
         """Show numbers in place of the curves; the messages if they fit."""
         self.query_one(PlotView).display = not tabular
-        self.query_one("#numbers").display = tabular
+        self._numbers.display = tabular
         self.query_one("#sent").display = messages and self._phase is not None
         self.call_after_refresh(self._draw)
 
@@ -158,6 +163,7 @@ class MessageCosts(Vertical):
         detail, picture = fitting_picture(self._curves, self._phase, *plot.size, self._measured)
         plot.show(picture)
         self.query_one("#timing").border_title = _HEADINGS[detail if plot.display else Detail.ALL]
+        self._numbers.announce()
         if self._phase is not None:
             table = self.query_one("#rows", TableView)
             rows = message_rows(self._phase, self.size.width - 3)

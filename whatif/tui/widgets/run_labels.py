@@ -18,9 +18,8 @@ from whatif.vocabulary import MODEL_LABELS
 if TYPE_CHECKING:
     from whatif.models.quantities import FloatArray
 
-_CHOOSE: Final = (
-    "y selects a rank, x one on the critical path; its messages are marked where they are sent and received."
-)
+_CHOOSE: Final = "y selects a rank, x one on the critical path"
+_MARKED: Final = "; its messages are marked where they are sent and received"
 _DISTANCES: Final = tuple(DISTANCE_LABELS.values())
 
 
@@ -37,8 +36,8 @@ def window_words(window: Window, run_time: float, keys: str) -> str:
     return f"{part} · {keys}"
 
 
-def sentences(summary: RunSummary, rank: int | None) -> list[str]:
-    """The messages and their models, the result of the study, and the activity of a rank."""
+def sentences(summary: RunSummary, rank: int | None, *, drawn: bool = True) -> list[str]:
+    """The messages and their models, the result of the study, and the activity of a rank that may be drawn."""
     size, named = (
         format_quantity(summary.message_size, BYTE),
         [f"{phase} {_model(name)}" for phase, name in summary.models],
@@ -46,7 +45,8 @@ def sentences(summary: RunSummary, rank: int | None) -> list[str]:
     models = ", ".join(named) if len(named) > 1 else _model(summary.models[0][1])
     lines = [f"{counted(summary.message_count, 'message')} with {size} in all; cost model: {models}."]
     # One line, whether a rank is chosen or not: a picture that moves under the hand is hard to read.
-    chosen = _rank_words(summary, rank) if rank is not None and rank < len(summary.node) else _CHOOSE
+    choose = f"{_CHOOSE}{_MARKED * drawn}."
+    chosen = _rank_words(summary, rank) if rank is not None and rank < len(summary.node) else choose
     return [chosen, *lines, *_study_words(summary), *summary.remarks]
 
 
