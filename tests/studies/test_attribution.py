@@ -117,14 +117,14 @@ def test_drawn_orders_approximate_all_with_a_stated_error(monkeypatch):
 @pytest.mark.parametrize(
     ("after", "reason"),
     [
-        ({"a": 8.0, "b": 7.2}, "warning: contributions of up to 30 times the difference cancel each other"),
+        ({"a": 8.0, "b": 7.2}, "warning: contributions of up to 31 times the difference cancel each other"),
         ({"a": 8.0, "b": 2.0}, ""),
         ({"a": 8.0, "b": 2.0, "name": "Other"}, "warning: t and Other are different applications"),
     ],
 )
 def test_shares_without_meaning_are_named_with_another_verb(after, reason):
     def opened(a, b, name="t"):
-        text = one_phase("= 1 s * (a - b)", a=a, b=b).replace('name = "t"', f'name = "{name}"')
+        text = one_phase("= 1 s * (10 + a - b)", a=a, b=b).replace('name = "t"', f'name = "{name}"')
         return Scenario(parse_document(text, "t.toml"))
 
     found = attribution.difference_study(opened(2.0, 1.0), opened(**after), "iteration_time", "parameter", 0)
