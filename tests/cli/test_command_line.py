@@ -473,7 +473,8 @@ def test_every_infeasible_point_has_its_own_reason(good):
     sweeps = ("--sweep", "application.rank_count=100, 100000", "--sweep", "application.memory_size=1 GB, 20 GB")
     rows = json.loads(good("run", "jacobi2d", *sweeps, "--format", "json"))["rows"]
     nodes = "the ranks need more nodes than the platform has (platform.node_count)"
-    memory = "application.memory_size does not fit the device (platform.node.gpu.memory_size)"
+    needed = "the memory of a rank (application.memory_size, at least one copy of its cells)"
+    memory = f"{needed} does not fit the device (platform.node.gpu.memory_size)"
     assert [row.get("infeasible") for row in rows] == [None, memory, nodes, nodes]
     assert [row["total_time"] is None for row in rows] == [False, True, True, True]
     table = list(csv.DictReader(io.StringIO(good("run", "jacobi2d", *sweeps, "--format", "csv"))))
