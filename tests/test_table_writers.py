@@ -10,7 +10,7 @@ import pytest
 from whatif.table import Column, Table
 from whatif.table_writers import column_rows, csv_rows, narrowed, shown_rows
 from whatif.tui.widgets.data_table import table_rows
-from whatif.units import ONE
+from whatif.units import JOULE, ONE, SECOND, format_quantity
 
 TABLE = Table(
     {
@@ -62,3 +62,10 @@ def test_shares_are_read_in_per_cent_by_people_and_as_numbers_by_programs():
     out = io.StringIO()
     csv_rows(table, out)
     assert out.getvalue().startswith("share_left\n0.41393\n-0.0099455\n")
+
+
+def test_energies_of_a_column_have_the_unit_of_the_smallest():
+    mixed, large = Column(np.array([6.8e5, np.nan, 0.0, 4.08e6]), JOULE), Column(np.array([4.08e6, 7.2e6]), JOULE)
+    assert [mixed.text(value) for value in mixed.values] == ["680 kJ", "nan", "0 J", "4.08 MJ"]
+    assert [large.text(value) for value in large.values] == ["1.1333 kWh", "2 kWh"]
+    assert Column(np.array([1.0, 1e9]), SECOND).text(1e9) == format_quantity(1e9, SECOND, 5)

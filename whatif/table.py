@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.units import ONE, Dimension, format_quantity, parse_unit
+from whatif.units import JOULE, ONE, Dimension, format_quantity, parse_unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +41,13 @@ class Column:
         """Text of one of its numbers for people."""
         if self.is_share and math.isfinite(value):
             return f"{format_quantity(100 * value, ONE, 3)}%"
-        return format_quantity(value, self.dimension or ONE, 5)
+        return format_quantity(value, self.dimension or ONE, 5, self._least_energy)
+
+    @cached_property
+    def _least_energy(self) -> float:
+        """Smallest of several energies, which all have its unit, J or Wh; infinite for other columns."""
+        sizes = np.abs(self.values) if self.dimension == JOULE else np.empty(0)
+        return float(np.min(sizes, where=np.isfinite(sizes) & (sizes > 0), initial=math.inf))
 
     @property
     def unit(self) -> str:

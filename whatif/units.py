@@ -255,11 +255,14 @@ def in_percent(share: float) -> str:
     return f"{100 * share:g}%"
 
 
-def format_quantity(value: float, dimension: Dimension, digits: int = 4) -> str:
-    """Text of a value in base units with a customary unit and prefix: `12.5 GB/s` for 1.25e10 B/s."""
+def format_quantity(value: float, dimension: Dimension, digits: int = 4, least: float = math.inf) -> str:
+    """Text of a value in base units with a customary unit and prefix: `12.5 GB/s` for 1.25e10 B/s.
+
+    `least` is the smallest of the values next to it, whose unit, such as J or Wh, it then has too.
+    """
     if not math.isfinite(value):
         return str(value)
-    return _written(value, dimension, digits, _unit(value, dimension))
+    return _written(value, dimension, digits, _unit(value, dimension, least))
 
 
 def _written(value: float, dimension: Dimension, digits: int, unit: tuple[float, str]) -> str:
@@ -290,12 +293,12 @@ def crossed(extents: Iterable[int]) -> str:
     return " x ".join(map(str, extents))
 
 
-def _unit(value: float, dimension: Dimension) -> tuple[float, str]:
-    """Size in base units and name of the customary unit of a value, with prefix."""
+def _unit(value: float, dimension: Dimension, least: float = math.inf) -> tuple[float, str]:
+    """Size in base units and name of the customary unit of a value, or of the smallest one next to it, with prefix."""
     size = abs(value)
     if dimension == BYTE and (binary := _binary_prefix(size)):
         return binary[0], f"{binary[1]}{dimension}"
-    name, scale = customary_unit(size, dimension)
+    name, scale = customary_unit(min(size, least), dimension)
     if size == 0:
         return scale, name
     known = _prefixes(name)

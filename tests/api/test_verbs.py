@@ -74,7 +74,8 @@ def differences(verb: str) -> set[str]:
     found = functions(verb)
     if not found:
         return {"(missing)"}
-    options = {parameter.name or "" for parameter in VERBS[verb].params}
+    # A hidden option only refuses a word that other verbs have.
+    options = {parameter.name or "" for parameter in VERBS[verb].params if not getattr(parameter, "hidden", False)}
     parameters = {name for function in found for name in inspect.signature(function).parameters}  # type: ignore[arg-type]
     return (options - parameters - PRESENTATION - WRITING.get(verb, set())) | (parameters - options - CALLBACKS)
 

@@ -1156,7 +1156,7 @@ def test_a_sweep_without_a_possible_point(whatif_main):
     code, out, err = whatif_main("run", "jacobi2d", *sweep, "--format", "json")
     assert code == 4
     assert [row["total_time"] for row in json.loads(out)["rows"]] == [None, None]
-    assert "application.memory_size does not fit the device" in err
+    assert "at least one copy of its cells) does not fit the device" in err
 
 
 def test_a_sweep_with_some_possible_points(whatif_main):
@@ -1165,7 +1165,7 @@ def test_a_sweep_with_some_possible_points(whatif_main):
     assert code == 0
     times = [row["total_time"] for row in json.loads(out)["rows"]]
     assert (times[0] == times[2] > 0, times[1]) == (True, None)
-    assert "1 of 3 points infeasible: application.memory_size does not fit" in err
+    assert "1 of 3 points infeasible: the memory of a rank (application.memory_size" in err
     code, out, _ = whatif_main("run", "jacobi2d", *sweep, "--format", "csv")
     assert code == 0
     assert out.splitlines()[2].startswith("17000000000.0,,")

@@ -707,7 +707,7 @@ def test_impossible_runs_are_refused(changes, message):
             "one --target",
         ),
         (("--where", "P=4", "--where", "P=8"), "P is given already, as 4"),
-        (("--level", "often"), "--level often: expected a share, such as"),
+        (("--level", "often"), "--level often: expected a level above 0 % and below 100 %"),
         (("-o", "model.txt"), "call the file NAME.toml"),
         (("--case", "dry", "-o", "m.toml"), "no run of it"),
         (("--columns", "cells=C"), "no column `processes`"),

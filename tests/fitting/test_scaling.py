@@ -359,7 +359,7 @@ def test_wrong_runs_are_refused_by_name(text, message, tmp_path):
         ({"show": "prediction"}, "--show prediction needs --predict"),
         ({"show": "curves"}, "--show curves: expected one of"),
         ({"show": "models", "level": 0.9}, "--level: no effect on the shown models"),
-        ({"level": 1.0}, "--level 100%: expected a level above 0 % and below 100 %, such as 95%"),
+        ({"level": 1.0}, "--level 1.0: expected a level above 0 % and below 100 %, such as 95%"),
         ({"series": "machine"}, "--series machine: no such column"),
     ],
 )

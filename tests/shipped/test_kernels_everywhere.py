@@ -32,9 +32,10 @@ def room(name, scenario):
     places = per_node * machine.node_count
     stated = Scenario.open(scenario).program.loaded.scenario.application.rank_count
     ranks = {"application.rank_count": f"{places:.0f}"} if isinstance(stated, float) and stated > places else {}
-    # A rank takes 12 GB, more than a core or a K20X has.
+    # A rank of HPCG takes 12 GB, more than a core or a K20X has, one of Jacobi2D 2 GiB, more than a core of Fugaku.
     small = node.gpu is None or (node.gpu.memory_size or np.inf) < 12e9
-    return ranks | ({"parameters.n": "64"} if scenario == "hpcg" and small else {})
+    smaller = {"hpcg": {"parameters.n": "64"}, "jacobi2d": {"application.grid.cells.x": "2048"}}
+    return ranks | (smaller.get(scenario, {}) if small else {})
 
 
 def test_at_least_three_applications_run_kernels():
