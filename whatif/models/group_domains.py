@@ -24,10 +24,21 @@ def group_domains(group_size: Count, group_stride: Count, rank_count: Count, dom
 
     m_i are its ranks in the domain i. Ranks fill domains of d in order and groups follow each other, so that a group
     may begin anywhere in a domain: of 192 ranks in groups of 64 the second group has 8 ranks in the first domain of 72
-    and 56 in the next. A group in one domain counts if all are. NaN where a count is not a whole number ≥ 1, and
-    for more than `MOST_RANKS` groups.
+    and 56 in the next. A group in one domain counts if all are. Valid for whole numbers ≥ 1; NaN for others
+    whose groups neither fill domains nor divide them, and for more than `MOST_RANKS` of such groups.
     """
-    return each_distinct([group_size, group_stride, rank_count, domain_rank_count], _numbers, (3,))
+    counts = np.broadcast_arrays(group_size, group_stride, rank_count, domain_rank_count)
+    size, stride, _, in_domain = counts
+    spanned = size * stride
+    # Most groups fill domains, or domains are filled with groups; the others begin anywhere.
+    apart, inside = (stride >= in_domain) | (size == 1), in_domain % spanned == 0
+    filling = (spanned % in_domain == 0) & (in_domain % stride == 0)
+    members = np.select([apart, inside, filling], [np.ones_like(size), size, in_domain / stride], np.nan)
+    numbers = np.stack([size / members, members, members], axis=-1)
+    other = np.isnan(members)
+    if other.any():
+        numbers[other] = each_distinct([count[other] for count in counts], _numbers, (3,))
+    return numbers
 
 
 @model("one of D, max m_i, min m_i", _COUNTED)
@@ -40,8 +51,6 @@ def _numbers(row: FloatArray) -> FloatArray | None:
     if not is_count(row, most=2**53).all() or row[2] > MOST_RANKS * row[0]:
         return None
     size, stride, ranks, in_domain = map(int, row)
-    if stride >= in_domain:
-        return np.array([size, 1.0, 1.0])
     starts = _starts(size * stride, stride, ranks, in_domain)
     domains = (starts + (size - 1) * stride) // in_domain + 1
     spans = domains > 1
