@@ -18,7 +18,7 @@ from whatif.models.quantities import BytesPerSecond, Core, FloatArray, Seconds, 
 Charges = Annotated[FloatArray, units.SECOND, Core("charge", "size")]
 ProtocolCharges = Annotated[FloatArray, units.SECOND, Core("protocol", "charge", "size")]
 SharedRates = Annotated[FloatArray, units.BYTE_PER_SECOND, Core("protocol", "rate")]
-"""Rates of max-rate messages by protocol: of the first that leaves a node, what each further one adds, and the most."""
+"""Bandwidths of max-rate messages between nodes by protocol: of the first one, of each further one, and the largest."""
 
 LONG: Final = 2.0**20
 """Second of the two sizes, in B; the first is 0 B."""

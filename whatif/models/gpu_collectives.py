@@ -48,7 +48,7 @@ TREE_SHARE: Final = 0.92
 class Ranks(NamedTuple):
     """Ranks of a collective, and the bandwidths at which one sends in its domain and its domain sends to others.
 
-    `in_domain` are in the domain with the most of them, `least` in the one with the fewest, which `network` is of.
+    `in_domain` is the largest number of ranks in a domain, `least` the smallest; `network` is of the smallest domain.
     """
 
     ranks: FloatArray

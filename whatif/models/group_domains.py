@@ -20,12 +20,13 @@ _COUNTED: Final = "counted from the placement"
 
 @model("D, max m_i and min m_i of the group with the least min m_i", _COUNTED)
 def group_domains(group_size: Count, group_stride: Count, rank_count: Count, domain_rank_count: Count) -> GroupDomains:
-    """Numbers [..., 3] of that group of s ranks, t apart, which has the fewest ranks, and so ports, in some domain.
+    """Domains of a group of s ranks, t apart, and its most and fewest ranks in one of them, [..., 3].
 
-    m_i are its ranks in the domain i. Ranks fill domains of d in order and groups follow each other, so that a group
-    may begin anywhere in a domain: of 192 ranks in groups of 64 the second group has 8 ranks in the first domain of 72
-    and 56 in the next. A group in one domain counts if all are. Valid for whole numbers ≥ 1; NaN for others
-    whose groups neither fill domains nor divide them, and for more than `MOST_RANKS` of such groups.
+    It is the group that has the fewest ranks, and so ports, in some domain; m_i are its ranks in the domain i. Ranks
+    fill domains of d in order and groups follow each other, so that a group may begin anywhere in a domain: of 192
+    ranks in groups of 64 the second group has 8 ranks in the first domain of 72 and 56 in the next. A group in one
+    domain counts if all are. Valid for whole numbers ≥ 1; NaN for others whose groups neither fill domains nor divide
+    them, and for more than `MOST_RANKS` of such groups.
     """
     counts = np.broadcast_arrays(group_size, group_stride, rank_count, domain_rank_count)
     size, stride, _, in_domain = counts

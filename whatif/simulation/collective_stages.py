@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping
 from math import gcd
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from whatif.errors import UsageError
+from whatif.models.ranks import members_in_domain
 from whatif.simulation.rank_programs import Kind
 
 SWITCH: Final = "switch"
@@ -73,7 +76,7 @@ def stages(algorithm: str, size: int, stride: int, domain_rank_count: int) -> tu
 
 def members_of_domain(size: int, stride: int, domain_rank_count: int) -> int:
     """Ranks of a group of `size`, `stride` apart, in a full domain."""
-    return min(size, max(1, domain_rank_count // stride))
+    return int(members_in_domain(*map(np.asarray, (size, stride, domain_rank_count))))
 
 
 def contributed(kind: Kind, buffer_size: float, rank_count: int) -> float:

@@ -74,7 +74,7 @@ def _limit_imbalance(context: Context, name: str, phase: CollectivePhase) -> Non
     path = f"application.phases.{name}"
     imbalance = f"{path}.imbalance"
     members = group_of(context, f"{path}.group", phase.group)["group_size"] if phase.group else context.rank_count
-    reason = f"{imbalance} exceeds {members}: one of P messages is at most P times their mean"
+    reason = f"{imbalance} exceeds {members}: the largest message of a rank would exceed all of its messages together"
     counts: dict[str, Reference] = {"needed_count": imbalance, "available_count": members}
     context.wiring.require(f"{name}.imbalance fits", reason, fits, counts)
 

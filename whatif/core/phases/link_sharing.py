@@ -139,7 +139,7 @@ def collective_round_loads(
 ) -> RoundLoads:
     """Messages of each round of a collective in all groups over the fullest link, [..., row, round], block mapping.
 
-    Each of `channel_count` channels has an equal part of a message, and leaves another node of the link domain.
+    A message is divided evenly among `channel_count` channels, which leave the link domain through different nodes.
     Of an all-to-all between more than 65 ranks, 64 rounds are followed. The rest is as in `halo_link_counts`.
     """
 

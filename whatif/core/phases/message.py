@@ -104,7 +104,7 @@ def _port_rates(protocol: str) -> dict[str, Reference]:
 
 
 def node_rates(context: Context, protocol: str) -> tuple[Reference, Reference, Reference]:
-    """Rates of max-rate messages that leave a node: of the first one, what each further one adds, and the most."""
+    """Bandwidths of max-rate messages that leave a node: of the first one, of each further one, and the largest."""
     base = f"platform.network.inter_node.max_rate.{protocol}"
     if PORT_COUNT in context.wiring.parameters:
         rates = _port_rates(protocol)

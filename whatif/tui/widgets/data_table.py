@@ -49,7 +49,7 @@ class TableView(LineList):
     """Shows a `Table` of numbers, or rows that somebody has put in words; has a cursor on a row.
 
     The first columns stay visible; left and right bring the others, none of them cut. A column without a title goes
-    with the one before it. Cells may have the colours of curves, of what is `better` or `worse`, and of the grades.
+    with the one before it. Cells may be coloured as curves, as `better` or `worse`, and as grades.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"table--{part}" for part in _PARTS}
@@ -207,7 +207,7 @@ class TableView(LineList):
         return groups
 
     def _width_of(self, index: int) -> int:
-        """Cells of a column: the first one leaves room for any other next to it."""
+        """Width of a column in cells; the first column leaves room for the widest of the others."""
         if index or not self._kept:
             return self._widths[index]
         widest = max(map(self._length, self._groups()), default=0)
