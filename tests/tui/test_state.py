@@ -1,8 +1,10 @@
 """Studies, commands and histories, without a terminal: what is asked, undone, written down and read again."""
 
 import asyncio
+import os
 import time
 from functools import cache
+from threading import Thread
 
 import pytest
 from hypothesis import given, settings
@@ -33,7 +35,7 @@ from whatif.tui.commands.performing import perform, perform_afresh, queued
 from whatif.tui.commands.seek_command import Seek
 from whatif.tui.files.recovery import Recovery
 from whatif.tui.files.scenario_file import ScenarioFile
-from whatif.tui.jobs.worker import Worker
+from whatif.tui.jobs.worker import Worker, run_once
 from whatif.tui.page_registry import screens
 from whatif.tui.pages.explore import ExploreView
 from whatif.tui.state import ExplorerState
@@ -282,6 +284,21 @@ def test_a_helping_process_answers_refuses_dies_and_is_killed():
             worker.stop()
 
     asyncio.run(main())
+
+
+class Lingering(Thread):
+    """Thread that ends a little after its last action, as on a busy machine."""
+
+    def run(self):
+        super().run()
+        time.sleep(0.1)
+
+
+def test_a_process_that_has_answered_is_taken_for_the_next_job(monkeypatch):
+    monkeypatch.setattr("whatif.tui.jobs.worker.Thread", Lingering)
+    numbers = {asyncio.run(run_once(os.getpid)) for _ in range(3)}
+    assert len(numbers) == 1
+    assert os.getpid() not in numbers
 
 
 def test_a_superseded_result_is_never_shown(state):

@@ -43,15 +43,12 @@ class _Process:
             env={**os.environ, "PYTHONPATH": places},
         )
         self.thread: Thread | None = None
+        self.busy = False
         self._lost = False
 
     @property
     def alive(self) -> bool:
         return not self._lost and self.process.poll() is None
-
-    @property
-    def busy(self) -> bool:
-        return self.thread is not None and self.thread.is_alive()
 
     def ask(self, job: tuple[Any, ...], report: Report, shared: Shared) -> Answer:
         """Send a job and wait for its answer; results before it go to the callback."""
@@ -155,8 +152,12 @@ class Worker:
 
         def exchange() -> None:
             job = folder, function, arguments, report is not None
-            hand(_settle, *process.ask(job, lambda value: hand(_report, report, value), shared))
+            answer = process.ask(job, lambda value: hand(_report, report, value), shared)
+            # Whoever gets the answer may release the process before this thread has ended.
+            process.busy = False
+            hand(_settle, *answer)
 
+        process.busy = True
         # Threads of the loop's own pool would hold up the end of the program.
         process.thread = Thread(target=exchange, daemon=True, name="whatif worker")
         process.thread.start()
