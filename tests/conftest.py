@@ -6,6 +6,7 @@ import contextlib
 import gc
 import itertools
 import pickle
+import signal
 import sqlite3
 import sys
 import tempfile
@@ -32,6 +33,16 @@ settings.register_profile(
     "repeatable", derandomize=True, max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("repeatable")
+
+
+@pytest.fixture
+def signals_end_programs():
+    """SIGINT and SIGHUP end started programs, also in the background of a shell or under `nohup`, which ignore them."""
+    handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def pytest_addoption(parser):

@@ -77,8 +77,7 @@ class Driver:
 
     async def press(self, *keys):
         for key in keys:
-            # It waits until all messages are handled and drawn.
-            await self.pilot.press(key)
+            await self.pilot.press(key)  # Returns when all messages are handled and drawn.
             await self._answered()
 
     async def _answered(self):

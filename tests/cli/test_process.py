@@ -42,14 +42,6 @@ def test_closed_stdout_is_an_error_and_closed_stderr_is_not():
     assert done.stdout.startswith("total_time")
 
 
-@pytest.fixture
-def interruptible():
-    """Ctrl+C ends started programs also where the tests run in the background of a shell, which ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 def ended(folder, number, *, prefix=()):
     """Exit code, stderr and files of a long sweep that a signal reaches once its file has grown."""
     with subprocess.Popen([*prefix, *WHATIF, *LONG], cwd=folder, stderr=subprocess.PIPE, text=True) as process:
@@ -65,7 +57,7 @@ def ended(folder, number, *, prefix=()):
     return process.returncode, err.splitlines()[-1], sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.usefixtures("interruptible")
+@pytest.mark.usefixtures("signals_end_programs")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
 def test_signals_keep_what_is_computed_and_leave_no_hidden_file(tmp_path, number, code):
     found, said, files = ended(tmp_path, number)
