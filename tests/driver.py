@@ -66,23 +66,15 @@ class Driver:
             await asyncio.sleep(0.01)
         await self.pilot.pause()
 
-    @property
-    def busy(self) -> bool:
-        return self.app.runner.busy or self.main_screen.latest.busy
-
     async def calm(self):
         """Wait until what was asked is done and shown."""
         await self.pilot.pause()
-        await self._answered()
+        await self.until(lambda: not self.app.runner.busy and not self.main_screen.latest.busy)
 
     async def press(self, *keys):
         for key in keys:
-            await self.pilot.press(key)  # Returns when all messages are handled and drawn.
-            await self._answered()
-
-    async def _answered(self):
-        if self.busy:
-            await self.until(lambda: not self.busy)
+            await self.pilot.press(key)
+            await self.calm()
 
     async def go(self, page):
         """Go to a page by command."""
