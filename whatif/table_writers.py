@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -125,7 +125,7 @@ def named_rows(table: Table, out: TextIO) -> None:
     """Write a line `name: value` for each cell, and an empty line after each row; columns of drawn bars are omitted."""
     names = [visible(name, "") for name in table.columns]
     for row in shown_rows(table):
-        cells = ((name, cell) for name, cell in zip(names, row, strict=True) if undrawn(cell).strip(" |#"))
+        cells = ((name, cell) for name, cell in zip(names, row, strict=True) if _without_bars(cell))
         out.write("".join(f"{name}: {undrawn(cell).strip()}\n" for name, cell in cells) + "\n")
 
 
@@ -146,7 +146,7 @@ def worth_showing(table: Table) -> Table:
     return Table(kept, table.notes)
 
 
-def narrowed(table: Table, width: int, optional: Sequence[Collection[str]]) -> Table:
+def narrowed(table: Table, width: int, optional: Iterable[Collection[str]]) -> Table:
     """Table without as many groups of optional columns, the first ones first, as needed for a width in characters.
 
     If that is not enough, texts of the first column are cut at their start, as the end of a path is more useful.
@@ -164,6 +164,20 @@ def narrowed(table: Table, width: int, optional: Sequence[Collection[str]]) -> T
         names = [text if len(text) <= room else f"..{text[2 - room :]}" for text in columns[first].values]
         columns[first] = Column(np.array(names, dtype=object))
     return Table(columns, table.notes)
+
+
+def omission(whole: Table, shown: Table, width: int) -> str:
+    """Remark on the columns of a table that are not shown, except drawn bars; empty if there are none."""
+    names = [name for name, its in whole.columns.items() if name not in shown.columns and not _is_drawn(its)]
+    return f"columns omitted at a width of {width}: {', '.join(names)}; --format csv has all" if names else ""
+
+
+def _is_drawn(column: Column) -> bool:
+    return column.dimension is None and not any(_without_bars(str(text)) for text in column.values)
+
+
+def _without_bars(cell: str) -> str:
+    return undrawn(cell).strip(" |#")
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
+import sys
 
 import pytest
 
@@ -163,3 +165,36 @@ def test_ends_of_bands_stand_apart(whatif_main):
     assert code == 0
     (cost,) = (line for line in out.splitlines() if line.startswith("total_cost"))
     assert cost.split()[2::2] == ["USD"] * 4
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        (("run", "jacobi2d", "--sweep", "platform.node.gpu_count=1, 2, 4"), ["iteration_time", "communication_time"]),
+        (("run", "llama_training"), ["iteration_time", "token_rate", "model_rate"]),
+        (("run", "minife", "--sweep", "platform=summit, lassen", "--sweep", f"{BANDWIDTH}=300 GB/s, 1 TB/s"), []),
+        (("sensitivity", "jacobi2d"), ["elasticity"]),
+    ],
+    ids=["sweep", "training", "machines", "sensitivity"],
+)
+def test_a_narrow_terminal_omits_columns_and_names_them(whatif_main, monkeypatch, words, kept):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, err = whatif_main(*words)
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 80
+    heading = out.splitlines()[0].split()
+    assert set(kept) <= set(heading)
+    whole = next(csv.reader(whatif_main(*words, "--format", "csv")[1].splitlines()))
+    (line,) = (line for line in err.splitlines() if line.startswith("columns omitted at a width of 80: "))
+    omitted = line.removeprefix("columns omitted at a width of 80: ").removesuffix("; --format csv has all").split(", ")
+    assert omitted
+    assert not set(omitted) & set(heading)
+    assert set(omitted) <= {name.split(" [")[0] for name in whole}
+
+
+def test_a_pipe_has_all_columns(whatif_main, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, err = whatif_main("run", "jacobi2d", "--sweep", "platform.node.gpu_count=1, 2, 4")
+    assert "mean_power" in out.splitlines()[0].split()
+    assert "omitted" not in err

@@ -143,12 +143,14 @@ class Output:
 
     def print_table(self, table: Table, optional: Sequence[Collection[str]] = ()) -> None:
         """Write a table; a narrow terminal omits the first groups of optional columns."""
-        from whatif.table_writers import narrowed
+        from whatif.table_writers import narrowed, omission
 
-        if self.path is None and self.file_format == "table" and sys.stdout.isatty() and not is_plain():
-            table = narrowed(table, shutil.get_terminal_size().columns, optional)
+        width = terminal_width() if self.path is None and self.file_format == "table" else None
+        shown = table if width is None else narrowed(table, width, optional)
         with self.opened() as out:
-            self.write_table(table, out)
+            self.write_table(shown, out)
+        if width is not None:
+            show_notes(filter(None, [omission(table, shown, width)]))
 
     def write_table(self, table: Table, out: TextIO) -> None:
         """Write a whole table into the opened file, or to stdout."""
@@ -196,6 +198,11 @@ def output_options(
         return cast("Command", with_options(with_output, options))
 
     return decorate
+
+
+def terminal_width() -> int | None:
+    """Characters of a line of the terminal that stdout is; None for a file, a pipe, and plain text."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() and not is_plain() else None
 
 
 def show_picture(picture: Description | Box | TileMap | LaneChart) -> None:

@@ -10,7 +10,7 @@ import click
 
 from whatif.cli.echo import echo
 from whatif.cli.options import on_option, scenario_options, show_notes, uncertainty_options, workers_option
-from whatif.cli.output import Output
+from whatif.cli.output import Output, terminal_width
 from whatif.cli.progress import show_percentage
 from whatif.cli.values import FilePath, OneOf, Whole
 from whatif.errors import UsageError
@@ -90,6 +90,7 @@ def command(
     if picture is not None:
         picture.draw(parts)
     else:
+        parts.width = terminal_width()
         parts.write(output, file_format)
     show_notes(parts.remarks)
     parts.raise_if_infeasible()

@@ -41,6 +41,12 @@ _ROUNDING: Final = 1e-9
 
 CATEGORY_TIMES: Final = (*(f"{category}_time" for category in CATEGORIES), "overlap_time")
 """Columns of the parts of an iteration by category."""
+_OMITTED_FIRST: Final = ("total_energy", "mean_power", "iteration_energy", *reversed(CATEGORY_TIMES), "total_time")
+
+
+def _varies(values: FloatArray) -> bool:
+    finite = values[np.isfinite(values)]
+    return finite.size > 0 and bool(np.ptp(finite) > 0)
 
 
 def why_not(forbidden: Texts | None, numbers: FloatArray) -> Texts:
@@ -119,6 +125,16 @@ class Result(Presentable):
         )
         columns["extrapolated"] = Column(self._beyond().ravel() if self.extrapolated else nowhere)
         return Table(columns, {"scenario": self.program.loaded.name, "grade": self.grade})
+
+    @property
+    def optional_columns(self) -> list[list[str]]:
+        """Groups of columns omitted on a narrow terminal: constant ones, energies and power, times by category, then
+        the last ones; the iteration time is kept."""
+        names = dict.fromkeys((*_OMITTED_FIRST, *reversed(list(self.columns))))
+        names.pop("iteration_time")
+        suffixes = () if self.bands is None else self.bands.sampling.names
+        constant_first = sorted(names, key=lambda name: _varies(self.columns[name]))
+        return [[name, *(f"{name}.{suffix}" for suffix in suffixes)] for name in constant_first]
 
     def __getitem__(self, name: str) -> FloatArray:
         """Result column, or phase as `terms.NAME`; NaN at infeasible points."""

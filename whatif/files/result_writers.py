@@ -17,7 +17,7 @@ from whatif.core.result import CATEGORY_TIMES, Result
 from whatif.errors import UsageError
 from whatif.extras import install_command
 from whatif.table import Column, Table
-from whatif.table_writers import column_rows, csv_rows, markdown_rows
+from whatif.table_writers import column_rows, csv_rows, markdown_rows, narrowed, omission
 from whatif.units import Dimension, format_quantity
 from whatif.visible_text import visible_json
 
@@ -94,13 +94,16 @@ def write_markdown(results: Iterable[Result], out: TextIO) -> None:
         markdown_rows(result.table(), out, heading=number == 0)
 
 
-def write_table(results: Iterable[Result], out: TextIO) -> None:
-    """Plain table; a single point has one row a result, with the share of each phase."""
+def write_table(results: Iterable[Result], out: TextIO, width: int | None = None) -> str:
+    """Plain table; a single point has one row a result, with the share of each phase.
+
+    A width in characters omits columns for which there is no room, and the text returned names them.
+    """
     first, results = _peek(results)
     if first.grid.axes:
-        _write_columns(results, out)
-    else:
-        _write_point(first, out)
+        return _write_columns(results, out, width)
+    _write_point(first, out)
+    return ""
 
 
 def _write_point(result: Result, out: TextIO) -> None:
@@ -126,15 +129,22 @@ def _number(value: float, dimension: Dimension) -> str:
     return format_quantity(value, dimension) if math.isfinite(value) else "-"
 
 
-def _write_columns(results: Iterable[Result], out: TextIO) -> None:
-    names: list[str] = []
+def _write_columns(results: Iterable[Result], out: TextIO, width: int | None) -> str:
+    first, results = _peek(results)
+    whole = shown = _worth_showing(first)
+    if width is not None:
+        shown = narrowed(whole, width, first.optional_columns)
     widths: list[int] = []
     for result in results:
-        table = result.table().columns
-        hidden = _hidden_quantiles(result)
-        names = names or [name for name, column in table.items() if name not in hidden and _worth_showing(name, column)]
-        columns = {name: table[name] for name in names}
-        widths = column_rows(Table(columns), out, widths)
+        columns = result.table().columns
+        widths = column_rows(Table({name: columns[name] for name in shown.columns}), out, widths)
+    return omission(whole, shown, width or 0)
+
+
+def _worth_showing(result: Result) -> Table:
+    hidden = _hidden_quantiles(result)
+    columns = result.table().columns
+    return Table({name: its for name, its in columns.items() if name not in hidden and _is_worth_showing(name, its)})
 
 
 def _hidden_quantiles(result: Result) -> set[str]:
@@ -146,7 +156,7 @@ def _hidden_quantiles(result: Result) -> set[str]:
     return quantiles.difference(f"{name}.{end}" for name in ("total_time", "iteration_time") for end in (lower, upper))
 
 
-def _worth_showing(name: str, column: Column) -> bool:
+def _is_worth_showing(name: str, column: Column) -> bool:
     if name in ("overlap_time", "setup_time"):
         return bool(np.nansum(column.values))
     if name == "grade":
@@ -199,7 +209,7 @@ def _arrow(values: NDArray[Any]) -> Any:
     return pa.array(values)
 
 
-WRITERS: Final[dict[str, Callable[[Iterable[Result], TextIO], None]]] = {
+WRITERS: Final[dict[str, Callable[[Iterable[Result], TextIO], object]]] = {
     "table": write_table,
     "json": write_json,
     "csv": write_csv,

@@ -88,7 +88,10 @@ class SweepParts(Presentable):
     """Scale of y of the picture."""
     runs: Path | None = None
     """File of measured runs that the picture shows; by default that of the scenario."""
+    width: int | None = None
+    """Characters of a line of the terminal that a plain table is written to; columns without room are omitted."""
     tally: Tally = field(default_factory=Tally)
+    _omission: str = field(default="", init=False)
     _measured: SweepMeasurements | None = field(default=None, init=False)
     _parts: list[Result] = field(default_factory=list, init=False)
     """Results of a sweep that is small enough to be kept."""
@@ -104,6 +107,7 @@ class SweepParts(Presentable):
         notes, sentence = self.tally.notes(self.request.grid), self.answers().sentence
         if self._measured is not None and self._measured.remark:
             notes = (*notes, self._measured.remark)
+        notes = (*notes, self._omission) if self._omission else notes
         return (*notes, sentence) if sentence and self.tally.infeasible < self.request.grid.size else notes
 
     def answers(self) -> Answers:
@@ -181,7 +185,7 @@ class SweepParts(Presentable):
         With workers, a path without a suffix is a folder for the parts of a Parquet data set. It is completed where
         it has been begun.
         """
-        from whatif.files.result_writers import WRITERS, write_file
+        from whatif.files.result_writers import WRITERS, write_file, write_table
         from whatif.table_writers import format_of
 
         path = None if path is None else Path(path)
@@ -195,6 +199,8 @@ class SweepParts(Presentable):
             raise UsageError("Parquet is not for a terminal; name a file with -o")
         if path is not None:
             write_file(self, chosen, path)
+        elif chosen == "table":
+            self._omission = write_table(self, sys.stdout, self.width)
         else:
             WRITERS[chosen](self, sys.stdout)
 
