@@ -1,4 +1,4 @@
-"""The line on top: the name of the program, the question, and the groups of pages with their keys."""
+"""The line on top: the names of program and scenario, the question, and the groups of pages with their keys."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _BADGE: Final = 9
 """Width of the name of the program."""
 _QUESTION: Final = 12
 """Least width of the question; on narrow screens the names of the groups replace it."""
-_NAME: Final = 5
-"""Least width of the name of the scenario, which then replaces the question."""
+_SPACES: Final = 2
+"""Spaces around the name of the scenario, which replaces the question, or, in less room, that of the program."""
 
 
 class Title(Horizontal):
@@ -34,9 +34,15 @@ class Title(Horizontal):
         pages, asked, width = self.query_one(Pages), self.query_one("#question", KeptStatic), self.app.size.width
         pages.show(page, width)
         room = width - _BADGE - pages.cells
-        self.query_one("#badge", KeptStatic).update(f"whatif{'*' if unsaved else ' '}")
+        asked.display = room >= min(len(name) + _SPACES, _QUESTION)
+        badge = "whatif" if asked.display else _cut(name, _BADGE + room - _SPACES - 1)
+        text, shown = f"{badge}{'*' if unsaved else ' '}", self.query_one("#badge", KeptStatic)
+        shown.update(text, layout=len(text) != len(str(shown.content)))
         asked.update(Content(question if room >= _QUESTION else name))
-        asked.display = room >= _NAME
+
+
+def _cut(name: str, room: int) -> str:
+    return name if len(name) <= room else f"{name[: room - 1]}…"
 
 
 class Word(NamedTuple):
