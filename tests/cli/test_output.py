@@ -101,8 +101,7 @@ def test_errors_and_shares_of_html_and_markdown_are_in_per_cent(whatif_main, wor
             "--show jobs: no effect with --sweep",
         ),
         (("validate", "--platform-dir", "."), "--platform-dir: no effect without SCENARIO"),
-        (("validate", "-o", "x.csv"), "-o holds one table: name one TOPIC"),
-        (("validate", "power", "counts", "-o", "x.csv"), "-o holds one table: name one TOPIC"),
+        (("validate", "--by", "run", "-o", "x.csv"), "-o holds one table: name one TOPIC, or --by result"),
     ],
 )
 def test_output_without_effect_is_refused(whatif_main, tmp_path, words, message):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from whatif.limits import LONG_TOPICS, VALIDATION_TOPICS
 from whatif.linpack.threads import all_in_threads, in_threads
 from whatif.validation.comparisons import Comparisons
-from whatif.validation.measured_kinds import beyond
 
 
 def test_topics_that_take_minutes_are_computed_by_name_only():
@@ -19,14 +17,6 @@ def test_topics_that_take_minutes_are_computed_by_name_only():
 def test_topics_that_are_left_out_are_said():
     assert Comparisons.of(()).notes == ("left out, as they take minutes: `whatif validate hpl top500`",)
     assert Comparisons.of(("counts",)).notes == ()
-
-
-def test_errors_beyond_their_bound_or_unknown_are_noted():
-    errors = np.array([0.05, -0.07, np.nan])
-    masks = {"dense": np.array([True, True, False]), "experts": np.array([False, True, True])}
-    assert beyond({"dense": masks["dense"]}, errors, {"dense": 0.061}) == {}
-    assert "dense: mean error 6.0%, bound 5%" in beyond(masks, errors, {"dense": 0.05, "experts": 0.1})["beyond"]
-    assert beyond(masks, errors, {"dense": 0.1, "experts": 0.1}) == {"beyond": "experts: mean error nan%, bound 10%"}
 
 
 def test_outcomes_come_in_the_order_of_their_tasks_with_the_share_of_all():

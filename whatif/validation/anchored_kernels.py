@@ -10,9 +10,8 @@ import numpy as np
 
 from whatif.schema.gpu import GPU
 from whatif.schema.load import load_part
-from whatif.table import Table
 from whatif.units import ONE, Dimension
-from whatif.validation.measured_kinds import Rows
+from whatif.validation.measured_kinds import ErrorTable, Rows, error_table, joined_by
 
 _PARTS: Final = {"V100": "v100-sxm2-16gb", "GH200": "gh200-96gb", "MI300A": "mi300a"}
 TRIAD: Final = "Stream_TRIAD"
@@ -26,7 +25,7 @@ _COMPUTING: Final = 0.2
 """Share of the measured time that a compute-bound kernel would take at the peak, at least."""
 
 
-def anchored_kernels(rows: Rows) -> Table:
+def anchored_kernels(rows: Rows) -> ErrorTable:
     """Errors of kernel times on one GPU that were predicted from another, by the resource that limits them.
 
     A time is multiplied by the work here over the work there, and by the ratio of the binding roofs: the memory
@@ -44,7 +43,8 @@ def anchored_kernels(rows: Rows) -> Table:
         for limit, errors in _errors(kernels, here, there).items()
     ]
     title = "kernels anchored to one GPU and predicted on another (RAJA Performance Suite)"
-    return Table.of_rows(columns, table, {"title": title})
+    means = joined_by([str(row[2]) for row in table], [[float(number) for number in row[3:6]] for row in table])
+    return error_table(columns, table, title, means)
 
 
 def _errors(kernels: Mapping[str, Mapping[str, Mapping[str, float]]], here: str, there: str) -> dict[str, list[float]]:

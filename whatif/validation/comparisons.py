@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 
 from whatif.errors import ToleranceError, UsageError, did_you_mean
@@ -11,6 +11,8 @@ from whatif.limits import LONG_TOPICS, TOPIC_GROUPS, VALIDATION_TOPICS
 from whatif.linpack.threads import Share, silent
 from whatif.plotting.presentable import Presentable
 from whatif.table import Table
+from whatif.units import ONE
+from whatif.validation.measured_kinds import ErrorTable
 from whatif.validation.tables import TABLES
 
 
@@ -39,11 +41,11 @@ class Comparisons(Presentable):
         named = " ".join(self.left_out)
         return (f"left out, as they take minutes: `whatif validate {named}`",) if named else ()
 
-    def __iter__(self) -> Iterator[tuple[str, Table]]:
+    def __iter__(self) -> Iterator[tuple[str, ErrorTable]]:
         for topic in self.topics:
             yield topic, self[topic]
 
-    def __getitem__(self, topic: str) -> Table:
+    def __getitem__(self, topic: str) -> ErrorTable:
         return self.compute(topic)
 
     def table(self) -> Table:
@@ -51,6 +53,17 @@ class Comparisons(Presentable):
         if len(self.topics) > 1:
             raise UsageError(f"name one topic: {', '.join(self.topics)}")
         return self[self.topics[0]]
+
+    def mean_errors(self) -> Table:
+        """Number of rows, mean absolute error and bias by topic and kind of rows.
+
+        The bias is missing where only absolute errors are known, the bound where none is stated.
+        """
+        columns = {"topic": None, "kind": None, "rows": ONE, "mean_absolute_error": ONE, "bias": ONE, "bound": ONE}
+        cells = [(topic, *astuple(mean)) for topic, table in self for mean in table.means]
+        return Table.of_rows(
+            columns, cells, {"title": "mean errors of the models"}, ("mean_absolute_error", "bias", "bound")
+        )
 
     def raise_if_beyond(self) -> None:
         """Raise `ToleranceError` if a mean error is beyond the bound of its table."""
@@ -62,10 +75,10 @@ class Comparisons(Presentable):
         return f"<Comparisons: {', '.join(self.topics)}>"
 
     @cached_property
-    def _tables(self) -> dict[str, Table]:
+    def _tables(self) -> dict[str, ErrorTable]:
         return {}
 
-    def compute(self, topic: str, progress: Share = silent) -> Table:
+    def compute(self, topic: str, progress: Share = silent) -> ErrorTable:
         """Table of a topic; `progress` receives the finished share of one that takes minutes."""
         if topic not in self._tables:
             self._tables[topic] = TABLES[topic](progress) if topic in LONG_TOPICS else TABLES[topic]()

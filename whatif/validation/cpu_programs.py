@@ -14,9 +14,8 @@ import numpy as np
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.schema.shipped import shipped_folder
-from whatif.table import Table
 from whatif.units import ONE, SECOND, Dimension
-from whatif.validation.measured_kinds import Row, Rows, beyond, summaries
+from whatif.validation.measured_kinds import ErrorTable, Row, Rows, mean_errors, summarised_table
 
 _COLUMNS: Final[Mapping[str, Dimension | None]] = {
     "program": None, "measured_on": None, "processor": None, "nodes": ONE, "measured": SECOND, "predicted": SECOND,
@@ -44,7 +43,7 @@ class _Run(NamedTuple):
     bandwidth: float
 
 
-def cpu_programs(rows: Rows) -> Table:
+def cpu_programs(rows: Rows) -> ErrorTable:
     """One row per program, processor that it was measured on, other processor and number of nodes.
 
     `by_triads` is the error of a run on as many nodes times the ratio of the bandwidths, `by_perfect_scaling` that of
@@ -54,8 +53,8 @@ def cpu_programs(rows: Rows) -> Table:
     errors = np.array([cells[6] for cells in table])
     labels = np.array([_kind(*map(str, cells[:3])) for cells in table])
     masks = {kind: labels == kind for kind in _BOUNDS}
-    title = f"programs on processors that they were not measured on: {summaries(masks, errors, 'runs')}"
-    return Table.of_rows(_COLUMNS, table, {"title": title, **beyond(masks, errors, _BOUNDS)})
+    title = "programs on processors that they were not measured on"
+    return summarised_table(_COLUMNS, table, title, mean_errors(masks, errors, _BOUNDS))
 
 
 def _kind(program: str, measured_on: str, processor: str) -> str:

@@ -20,9 +20,8 @@ from whatif.importers.kernel_phases import kernels_toml
 from whatif.models.quantities import FloatArray
 from whatif.schema.shipped import shipped_folder
 from whatif.schema.toml import parse_document
-from whatif.table import Table
 from whatif.units import ONE, SECOND, Dimension
-from whatif.validation.measured_kinds import Rows, beyond, summaries
+from whatif.validation.measured_kinds import ErrorTable, Rows, mean_errors, summarised_table
 
 PROFILED: Final = "h100-sxm5-80gb"
 _PLATFORM: Final = "dgx_h100"
@@ -100,7 +99,7 @@ _PROGRAMS: Final[Mapping[str, _Program]] = {
 }
 
 
-def gpu_programs(rows: Rows) -> Table:
+def gpu_programs(rows: Rows) -> ErrorTable:
     """One row per program, GPU and size: measured time of an iteration, and predictions without and with its profile.
 
     `roofline` is the work that was counted on the H100 and the GPU's data sheet alone; `predicted` is anchored to the
@@ -117,8 +116,8 @@ def gpu_programs(rows: Rows) -> Table:
         (row["program"], row["gpu"], float(row["size"]), named[index], *times)
         for index, (row, *times) in enumerate(zip(rows, measured, plain, anchored, errors, strict=True))
     ]
-    title = f"programs on one GPU, profiled on an H100 at one size: {summaries(masks, errors, 'runs')}"
-    return Table.of_rows(columns, cells, {"title": title, **beyond(masks, errors, BOUNDS)})
+    title = "programs on one GPU, profiled on an H100 at one size"
+    return summarised_table(columns, cells, title, mean_errors(masks, errors, BOUNDS))
 
 
 def kinds(rows: Rows, predicted: FloatArray) -> dict[str, Any]:

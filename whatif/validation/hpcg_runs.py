@@ -12,11 +12,9 @@ import numpy as np
 
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
-from whatif.models.quantities import FloatArray
 from whatif.schema.kernel_phase import KernelPhase
-from whatif.table import Table
 from whatif.units import FLOP_PER_SECOND, ONE, SECOND, Dimension
-from whatif.validation.measured_kinds import Row, Rows
+from whatif.validation.measured_kinds import ErrorTable, Row, Rows, mean_error, summarised_table
 
 _COLUMNS: Final[Mapping[str, Dimension | None]] = {
     "machine": None, "list": None, "nodes": ONE, "n": ONE, "iteration_time": SECOND, "communication": ONE,
@@ -24,17 +22,13 @@ _COLUMNS: Final[Mapping[str, Dimension | None]] = {
 }  # fmt: skip
 
 
-def hpcg_runs(rows: Rows) -> Table:
+def hpcg_runs(rows: Rows) -> ErrorTable:
     """Rates of HPCG, published and predicted; the title has the mean error of all, and of those without doubt."""
     table = [_compared(row) for row in rows]
     errors = np.array([line[-2] for line in table])
     certain = errors[[not row["doubt"] for row in rows]]
-    title = f"HPCG on whole machines, compared with TOP500; {_means(errors)}; without rows in doubt {_means(certain)}"
-    return Table.of_rows(_COLUMNS, table, {"title": title})
-
-
-def _means(errors: FloatArray) -> str:
-    return f"mean absolute error {np.abs(errors).mean():.1%}, bias {errors.mean():+.1%}"
+    means = mean_error("all", errors), mean_error("without rows in doubt", certain)
+    return summarised_table(_COLUMNS, table, "HPCG on whole machines, compared with TOP500", means, "machines")
 
 
 def _compared(row: Row) -> tuple[str | float, ...]:

@@ -17,10 +17,9 @@ from whatif.core.scenario import Scenario
 from whatif.importers.kernel_anchors import KernelAnchor
 from whatif.models.quantities import FloatArray
 from whatif.schema.toml import parse_document
-from whatif.table import Table
 from whatif.units import ONE, SECOND, Dimension
 from whatif.validation.anchored_kernels import LIMITING, LIMITS, TRIAD, limit, peak_rate
-from whatif.validation.measured_kinds import Row, Rows, beyond, summaries
+from whatif.validation.measured_kinds import ErrorTable, Row, Rows, mean_errors, summarised_table
 
 ANCHOR: Final = 2**23
 """Elements of the measured times that the kernels are anchored to."""
@@ -69,7 +68,7 @@ BOUNDS: Final = {
 """Largest mean absolute error of each kind of kernels."""
 
 
-def kernel_sizes(rows: Rows) -> Table:
+def kernel_sizes(rows: Rows) -> ErrorTable:
     """One row per kernel, block size and number of elements: measured time, and times from the largest size.
 
     `linear` is the time by elements alone, `predicted` that of the models.
@@ -83,8 +82,8 @@ def kernel_sizes(rows: Rows) -> Table:
     cells = [(*label, *values) for label, *values in zip(labels, *series, strict=True)]
     columns: dict[str, Dimension | None] = {"kernel": None, "block_size": ONE, "kind": None, "elements": ONE}
     columns |= dict.fromkeys(("measured", "linear", "predicted"), SECOND) | {"error": ONE}
-    title = f"kernels on a V100, from their times with 2^23 elements: {summaries(masks, series[-1], 'runs')}"
-    return Table.of_rows(columns, cells, {"title": title, **beyond(masks, series[-1], BOUNDS)})
+    title = "kernels on a V100, from their times with 2^23 elements"
+    return summarised_table(columns, cells, title, mean_errors(masks, series[-1], BOUNDS))
 
 
 def anchored(rows: Rows) -> tuple[Rows, Rows]:

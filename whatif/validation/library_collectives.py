@@ -12,9 +12,8 @@ from whatif.fitting.collective_tables import LARGE, mean_and_bias
 from whatif.fitting.library_points import CollectivePoints, LibrarySheet
 from whatif.models.transfer import nvlink_write_size
 from whatif.studies.run_accuracy import RunGroup
-from whatif.table import Table
 from whatif.units import MICROSECOND, ONE, Dimension
-from whatif.validation.measured_kinds import Rows
+from whatif.validation.measured_kinds import ErrorTable, Rows, error_table, joined
 
 _OPERATIONS: Final = {"all_reduce": "allreduce", "all_gather": "allgather", "alltoall": "alltoall"}
 _GB: Final = 1e9
@@ -58,7 +57,7 @@ _MACHINES: Final[Mapping[str, _Machine]] = {
 }
 
 
-def library_collectives(rows: Rows) -> Table:
+def library_collectives(rows: Rows) -> ErrorTable:
     """Errors of collectives by machine, from 1 MiB on and below: from data sheets, fitted, and held out.
 
     The fit is to all numbers of ranks of a machine; held out are the largest one of each operation that has several.
@@ -68,7 +67,12 @@ def library_collectives(rows: Rows) -> Table:
         names = [f"{what}{part}" for what in ("error", "bias", "fitted", "fitted bias", "held out", "held out bias")]
         columns |= dict.fromkeys(["below" if part else "from 1 MiB", *names], ONE)
     cells = [cell for machine, points in points_by_machine(rows).items() for cell in _errors(machine, points)]
-    return Table.of_rows(columns, cells, {"title": "collectives of GPU libraries: from data sheets, fitted, held out"})
+    means = [
+        joined(f"{source}, {size}", *np.array([(row[at], row[at + first], row[at + first + 1]) for row in cells]).T)
+        for at, size in ((3, "from 1 MiB"), (10, "below"))
+        for first, source in ((1, "from data sheets"), (5, "held out"))
+    ]
+    return error_table(columns, cells, "collectives of GPU libraries: from data sheets, fitted, held out", means)
 
 
 def sheet_of(machine: str) -> LibrarySheet:

@@ -11,9 +11,8 @@ from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.models.quantities import FloatArray
 from whatif.schema.toml import parse_document
-from whatif.table import Table
 from whatif.units import ONE, Dimension
-from whatif.validation.measured_kinds import Rows
+from whatif.validation.measured_kinds import ErrorTable, Rows, error_table, joined_by
 
 _PLATFORM: Final = "dgx_a100"
 """Machine whose GPU is replaced by the measured one."""
@@ -34,7 +33,7 @@ precision = "{precision}"
 """
 
 
-def matrix_products(rows: Rows) -> Table:
+def matrix_products(rows: Rows) -> ErrorTable:
     """Errors of the time of products of matrices, by device and use of the measurement.
 
     The efficiency of NVIDIA's devices was fitted to the A100, that of AMD's to the MI300X. The best of many shapes is
@@ -49,7 +48,8 @@ def matrix_products(rows: Rows) -> Table:
     for group, measured in groups.items():
         errors = predicted_times(group[1], group[2], _shapes(measured)) / _times(measured) - 1
         table.append((*group, len(errors), np.abs(errors).mean(), errors.mean()))
-    return Table.of_rows(columns, table, {"title": "times of products of matrices, predicted and measured"})
+    means = joined_by([row[0] for row in table], [row[3:] for row in table])
+    return error_table(columns, table, "times of products of matrices, predicted and measured", means)
 
 
 def predicted_times(gpu: str, precision: str, shapes: Mapping[str, FloatArray]) -> FloatArray:

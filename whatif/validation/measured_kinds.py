@@ -1,30 +1,83 @@
-"""Errors of measured rows by kind: numbers, means and biases in words, and those beyond their bounds."""
+"""Tables of predictions with their errors, and the mean errors of kinds of rows: numbers, words, and bounds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from whatif.models.quantities import FloatArray
+from whatif.table import Table
+from whatif.units import Dimension
 
 Row = Mapping[str, str]
 Rows = list[dict[str, str]]
 Masks = Mapping[str, Any]
 
 
-def summaries(masks: Masks, errors: FloatArray, rows: str) -> str:
-    """Number of the rows, mean absolute error and bias of each kind, in words."""
-    return "; ".join(
-        f"{kind}: {mask.sum()} {rows}, mean error {np.abs(errors[mask]).mean():.1%}, bias {errors[mask].mean():+.1%}"
-        for kind, mask in masks.items()
-    )
+@dataclass(frozen=True)
+class MeanError:
+    """Mean absolute error of a kind of rows, their number and bias, and the largest error that is accepted.
+
+    The bias is NaN where only absolute errors are known, the bound where none is stated.
+    """
+
+    kind: str
+    count: int
+    error: float
+    bias: float
+    bound: float = np.nan
+
+    def words(self, rows: str) -> str:
+        """Kind, number, error and bias in words."""
+        return f"{self.kind}: {self.count} {rows}, mean error {self.error:.1%}, bias {self.bias:+.1%}"
 
 
-def beyond(masks: Masks, errors: FloatArray, bounds: Mapping[str, float]) -> dict[str, str]:
-    """Note of the kinds whose mean error is beyond its bound or unknown; empty if none is."""
-    means = {kind: np.abs(errors[mask]).mean() for kind, mask in masks.items()}
-    words = [f"{kind}: mean error {mean:.1%}, bound {bounds[kind]:.0%}" for kind, mean in means.items()
-             if not mean <= bounds[kind]]  # fmt: skip
-    return {"beyond": "; ".join(words)} if words else {}
+@dataclass(frozen=True, eq=False)
+class ErrorTable(Table):
+    """Table of predictions, with mean errors."""
+
+    means: tuple[MeanError, ...] = ()
+
+
+def error_table(
+    columns: Mapping[str, Dimension | None], cells: Sequence[Sequence[Any]], title: str, means: Sequence[MeanError]
+) -> ErrorTable:
+    """Table with mean errors; a note names those that are unknown or beyond their bounds."""
+    words = "; ".join(f"{it.kind}: mean error {it.error:.1%}, bound {it.bound:.0%}" for it in means
+                      if not np.isnan(it.bound) and not it.error <= it.bound)  # fmt: skip
+    notes = {"title": title, "beyond": words} if words else {"title": title}
+    return ErrorTable(Table.of_rows(columns, cells).columns, notes, tuple(means))
+
+
+def summarised_table(
+    columns: Mapping[str, Dimension | None], cells: Sequence[Sequence[Any]], title: str, means: Sequence[MeanError],
+    rows: str = "runs",
+) -> ErrorTable:  # fmt: skip
+    """Table whose title ends with the mean errors in words."""
+    return error_table(columns, cells, f"{title}: {'; '.join(it.words(rows) for it in means)}", means)
+
+
+def mean_errors(masks: Masks, errors: FloatArray, bounds: Mapping[str, float] | None = None) -> list[MeanError]:
+    """Mean errors of the rows of each kind."""
+    return [mean_error(kind, errors[mask], (bounds or {}).get(kind, np.nan)) for kind, mask in masks.items()]
+
+
+def mean_error(kind: str, errors: FloatArray, bound: float = np.nan) -> MeanError:
+    """Mean error of all of some errors."""
+    return MeanError(kind, len(errors), float(np.abs(errors).mean()), float(errors.mean()), bound)
+
+
+def joined(kind: str, counts: FloatArray, errors: FloatArray, biases: FloatArray) -> MeanError:
+    """Mean error of groups of rows, of those whose means are known."""
+    known = np.isfinite(errors)
+    means = (float(np.average(values[known], weights=counts[known])) for values in (errors, biases))
+    return MeanError(kind, int(counts[known].sum()), *means)
+
+
+def joined_by(kinds: Sequence[str], means: Sequence[Sequence[float]]) -> list[MeanError]:
+    """Mean error of the groups of each kind, from number of rows, mean absolute error and bias of each group."""
+    names, values = np.array(kinds), np.array(means, dtype=np.float64)
+    return [joined(kind, *values[names == kind].T) for kind in dict.fromkeys(kinds)]

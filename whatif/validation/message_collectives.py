@@ -10,9 +10,8 @@ import numpy as np
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.models.quantities import FloatArray
-from whatif.table import Table
 from whatif.units import BYTE, MICROSECOND, ONE, Dimension
-from whatif.validation.measured_kinds import Rows
+from whatif.validation.measured_kinds import ErrorTable, Rows, error_table, joined_by
 
 _SERIES: Final = ("platform", "collective", "program", "ranks")
 _BEST: Final = "best"
@@ -20,13 +19,14 @@ _ALGORITHMS: Final = {"alltoall": (_BEST, "pairwise")}
 """Algorithms of an operation besides the fastest one: Open MPI has no Bruck on 8 ranks (`simulation.openmpi_rules`)."""
 
 
-def mpi_collectives(rows: Rows) -> Table:
+def mpi_collectives(rows: Rows) -> ErrorTable:
     """Errors of each measured series: mean absolute error, bias, and mean factor in either direction."""
     columns: dict[str, Dimension | None] = {"platform": None, "collective": None, "program": None, "ranks": ONE}
     columns |= {"algorithm": None, "sizes": ONE, "smallest": BYTE, "largest": BYTE}
     columns |= dict.fromkeys(("error", "bias", "factor"), ONE)
     cells = [cell for series in series_of(rows) for cell in _errors(series)]
-    return Table.of_rows(columns, cells, {"title": "collectives of MPI by messages, predicted and measured"})
+    means = joined_by([f"{row[1]}, {row[4]}" for row in cells], [(row[5], row[8], row[9]) for row in cells])
+    return error_table(columns, cells, "collectives of MPI by messages, predicted and measured", means)
 
 
 def series_of(rows: Rows) -> list[Rows]:

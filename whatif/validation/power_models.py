@@ -12,9 +12,8 @@ from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.models.quantities import FloatArray
 from whatif.schema.toml import parse_document
-from whatif.table import Table
 from whatif.units import ONE, WATT, Dimension
-from whatif.validation.measured_kinds import Rows
+from whatif.validation.measured_kinds import ErrorTable, Rows, mean_error, mean_errors, summarised_table
 
 _MEASURED_ON: Final = "summit"
 """Platform with one of the GPUs whose slowdowns were measured."""
@@ -40,7 +39,7 @@ def _at_full_load(machine: str, **sets: str) -> Program:
     return Scenario(parse_document(_FULL_LOAD, f"full load of {machine}"), machine, sets).program
 
 
-def machine_power(rows: Rows) -> Table:
+def machine_power(rows: Rows) -> ErrorTable:
     """Power at full load of the nodes that ran HPL, and the power on the list."""
     columns: dict[str, Dimension | None] = dict.fromkeys(("machine", "list"))
     columns |= {"nodes": ONE, "published": WATT, "full load": WATT, "error": ONE}
@@ -51,12 +50,11 @@ def machine_power(rows: Rows) -> Table:
         ours = nodes * float(evaluate(program).values[BUSY_POWER])
         errors.append(ours / published - 1)
         table.append([program.loaded.scenario.platform.name, row["list"], nodes, published, ours, errors[-1]])
-    mean = sum(map(abs, errors)) / len(errors)
-    title = f"full load of the nodes that ran HPL, compared with TOP500; mean absolute error {mean:.1%}"
-    return Table.of_rows(columns, table, {"title": title})
+    title, means = "full load of the nodes that ran HPL, compared with TOP500", [mean_error("all", np.array(errors))]
+    return summarised_table(columns, table, title, means, "machines")
 
 
-def power_caps(rows: Rows) -> Table:
+def power_caps(rows: Rows) -> ErrorTable:
     """Ratios of times with and without a limit: measured, and as if arithmetic limited all of the time.
 
     The uncapped power is the mean one under the highest limit, the idle power follows from that limit by rule *idle
@@ -69,7 +67,9 @@ def power_caps(rows: Rows) -> Table:
     for row, first, predicted in zip(rows, uncapped, _slowdowns(rows, uncapped), strict=True):
         measured, limit = float(row["time_s"]) / float(first["time_s"]), float(row[_LIMIT])
         table.append([row["gpu"], row["application"], limit, measured, predicted, predicted / measured - 1])
-    return Table.of_rows(columns, table, {"title": "epochs of training under a power limit (Zeus)"})
+    gpus, errors = np.array([row[0] for row in table]), np.array([row[-1] for row in table])
+    means = mean_errors({gpu: gpus == gpu for gpu in dict.fromkeys(gpus.tolist())}, errors)
+    return summarised_table(columns, table, "epochs of training under a power limit (Zeus)", means, "epochs")
 
 
 def _uncapped(rows: Rows) -> Rows:

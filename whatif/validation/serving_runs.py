@@ -10,10 +10,9 @@ from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.models.quantities import FloatArray
 from whatif.schema.toml import parse_document
-from whatif.table import Table
 from whatif.transformers.serving.terms import BATCH, DECODING, FIRST_PASS
 from whatif.units import ONE, PER_SECOND, SECOND, Dimension
-from whatif.validation.measured_kinds import Rows, beyond, summaries
+from whatif.validation.measured_kinds import ErrorTable, Rows, mean_error, mean_errors, summarised_table
 
 _NUMBERS: Final = (
     "input_length", "output_length", "tensor_size", "pipeline_size", "expert_size", "largest_batch",
@@ -39,7 +38,7 @@ _STEPS: Final = _Words("steps of decoding", "decoding", "steps", 0.08)
 _RATE: Final = "serving.token_rate"
 
 
-def serving_runs(rows: Rows) -> Table:
+def serving_runs(rows: Rows) -> ErrorTable:
     """One row per measured run: its settings, measured and predicted tokens per second, and the error."""
     columns: dict[str, Dimension | None] = {"software": None, "model": None, "platform": None, "ranks": ONE}
     columns |= {"precision": None, "input": ONE, "output": ONE, "batch": ONE}
@@ -52,19 +51,18 @@ def serving_runs(rows: Rows) -> Table:
         for row, batch, rate, predicted, error in zip(rows, found[BATCH].tolist(), measured(rows).tolist(),
                                                       found[_RATE].tolist(), errors.tolist(), strict=True)
     ]  # fmt: skip
-    masks = kinds(rows)
-    title = f"tokens per second, predicted and measured: {summaries(masks, errors, 'runs')}"
-    return Table.of_rows(columns, cells, {"title": title, **beyond(masks, errors, BOUNDS)})
+    title = "tokens per second, predicted and measured"
+    return summarised_table(columns, cells, title, mean_errors(kinds(rows), errors, BOUNDS))
 
 
-def first_tokens(rows: Rows) -> Table:
+def first_tokens(rows: Rows) -> ErrorTable:
     """One row per measured time to the first token of a single request: its settings, and the error of the time."""
     columns: dict[str, Dimension | None] = {"software": None, "model": None, "platform": None, "ranks": ONE}
     columns |= {"precision": None, "input": ONE, "measured": SECOND, "predicted": SECOND, "error": ONE}
     return _timed(rows, columns, ("rank_count", "precision", "input_length"), FIRST_PASS, "first_token_s", _FIRST)
 
 
-def decoding_steps(rows: Rows) -> Table:
+def decoding_steps(rows: Rows) -> ErrorTable:
     """One row per measured step of decoding, a token of each request of a batch, and the error of its time."""
     columns: dict[str, Dimension | None] = {"software": None, "model": None, "platform": None, "precision": None}
     columns |= {"length": ONE, "batch": ONE, "measured": SECOND, "predicted": SECOND, "error": ONE}
@@ -73,7 +71,7 @@ def decoding_steps(rows: Rows) -> Table:
 
 def _timed(
     rows: Rows, columns: dict[str, Dimension | None], keys: tuple[str, ...], term: str, column: str, words: _Words
-) -> Table:
+) -> ErrorTable:
     """Measured times in a column of the file, and those of a term."""
     known = measured(rows, column)
     times = np.array([float(evaluate(serving_scenario(row).program).values[term]) for row in rows])
@@ -83,9 +81,8 @@ def _timed(
          *(row[key] if key == "precision" else float(row[key]) for key in keys), *found]
         for row, *found in zip(rows, known.tolist(), times.tolist(), errors.tolist(), strict=True)
     ]  # fmt: skip
-    masks = {words.kind: np.full(len(rows), True)}
-    title = f"{words.title}, predicted and measured: {summaries(masks, errors, words.rows)}"
-    return Table.of_rows(columns, cells, {"title": title, **beyond(masks, errors, {words.kind: words.bound})})
+    means = [mean_error(words.kind, errors, words.bound)]
+    return summarised_table(columns, cells, f"{words.title}, predicted and measured", means, words.rows)
 
 
 def measured(rows: Rows, column: str = "tokens_per_s") -> FloatArray:

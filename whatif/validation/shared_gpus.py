@@ -12,10 +12,9 @@ import numpy as np
 
 from whatif.core.evaluate import evaluate
 from whatif.models.quantities import FloatArray
-from whatif.table import Table
 from whatif.units import ONE, SECOND, Dimension
 from whatif.validation.gpu_programs import PROFILED, program_scenario, work_of
-from whatif.validation.measured_kinds import Rows, beyond, summaries
+from whatif.validation.measured_kinds import ErrorTable, Rows, mean_errors, summarised_table
 
 _NAMES: Final = {"mps": "at the same time", "time_slices": "in time slices"}
 BOUNDS: Final = {
@@ -35,7 +34,7 @@ blocking = true
 """End of an iteration that the host waits for."""
 
 
-def shared_gpus(rows: Rows) -> Table:
+def shared_gpus(rows: Rows) -> ErrorTable:
     """One row per program, GPU, size, sharing, ranks and waiting: measured and predicted time of an iteration.
 
     `in_turn` is the prediction for one rank times the ranks, without switches.
@@ -47,8 +46,7 @@ def shared_gpus(rows: Rows) -> Table:
     cells = [row for waits in ("no", "yes") for row in _compared(profiled, waits)]
     errors = np.array([row[-1] for row in cells])
     masks = {kind: np.array([row[6] == kind for row in cells]) for kind in BOUNDS}
-    title = f"programs whose ranks share a GPU: {summaries(masks, errors, 'runs')}"
-    return Table.of_rows(columns, cells, {"title": title, **beyond(masks, errors, BOUNDS)})
+    return summarised_table(columns, cells, "programs whose ranks share a GPU", mean_errors(masks, errors, BOUNDS))
 
 
 def _compared(rows: Rows, waits: str) -> list[tuple[Any, ...]]:

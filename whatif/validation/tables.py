@@ -39,6 +39,7 @@ from whatif.validation.hpl_runs import COLUMNS, compared
 from whatif.validation.kernel_sizes import ANCHOR, kernel_sizes
 from whatif.validation.library_collectives import library_collectives
 from whatif.validation.matrix_products import matrix_products
+from whatif.validation.measured_kinds import ErrorTable, error_table, joined_by, mean_error, mean_errors
 from whatif.validation.message_collectives import mpi_collectives
 from whatif.validation.power_models import machine_power, power_caps
 from whatif.validation.serving_runs import decoding_steps, first_tokens, serving_runs
@@ -115,12 +116,19 @@ def pattern_trace(pattern: str, rank_count: int, message_size: float) -> Trace:
     return Trace((program,), np.zeros(rank_count, dtype=np.int32))
 
 
-def schedules() -> Table:
+def schedules() -> ErrorTable:
     """End times of LogGOPSim for generated patterns, and ours: array recurrences, and the event loop."""
     rows = [*map(_pattern, rows_of("loggopsim_patterns.csv")), *map(_halo, rows_of("loggopsim_halo.csv"))]
     columns: dict[str, Dimension | None] = {"pattern": None, "rank_count": ONE, "message_size": BYTE}
     columns |= dict.fromkeys(("reference_time", "recurrence_time", "event_time"), SECOND)
-    return Table.of_rows(columns, rows, {"title": "end times in LogGOPS, compared with LogGOPSim"})
+    means = [mean_error("end times", _errors(rows, 3, 5))]
+    return error_table(columns, rows, "end times in LogGOPS, compared with LogGOPSim", means)
+
+
+def _errors(rows: Sequence[Sequence[Any]], known: int, predicted: int) -> FloatArray:
+    """Relative errors of a column; rounding is none."""
+    numbers = np.array([(row[known], row[predicted]) for row in rows], dtype=np.float64)
+    return np.round(numbers[:, 1] / numbers[:, 0] - 1, 12)
 
 
 def _pattern(row: Mapping[str, str]) -> tuple[Any, ...]:
@@ -145,7 +153,7 @@ def _halo(row: Mapping[str, str]) -> tuple[Any, ...]:
     return name, pattern.rank_count, size, float(row["time_ns"]) * NANOSECOND, float(ends.max()), event
 
 
-def k_counts() -> Table:
+def k_counts() -> ErrorTable:
     """K_inter and K_total of Table 5 of Choi et al. 2020, and those counted from the placement of our scenarios."""
     columns = {
         "application": None,
@@ -156,7 +164,9 @@ def k_counts() -> Table:
         "counted_K_inter": ONE,
         "counted_K_total": ONE,
     }
-    return Table.of_rows(columns, list(_counted()), {"title": "messages of a node, Choi et al. 2020, Table 5"})
+    rows = list(_counted())
+    means = [mean_error(name, _errors(rows, 3 + at, 5 + at)) for at, name in enumerate(("K_inter", "K_total"))]
+    return error_table(columns, rows, "messages of a node, Choi et al. 2020, Table 5", means)
 
 
 def _counted() -> Iterator[tuple[Any, ...]]:
@@ -179,7 +189,7 @@ def _phases(scenario: Scenario) -> Mapping[str, Any]:
     return scenario.program.loaded.scenario.application.phases
 
 
-def links() -> Table:
+def links() -> ErrorTable:
     """Times of SimGrid for messages that share the links of one switch, and ours."""
     columns = {"pattern": None, "rank_count": ONE, "message_size": BYTE, "iteration_count": ONE}
     times = {"reference_time": SECOND, "replayed_time": SECOND}
@@ -189,22 +199,26 @@ def links() -> Table:
         for row in rows_of("simgrid_flows.csv")
         for words in [[row[key] for key in keys]]
     ]
-    return Table.of_rows(columns | times, rows, {"title": "messages that share links, compared with SimGrid 3.32"})
+    means = [mean_error("times", _errors(rows, 4, 5))]
+    return error_table(columns | times, rows, "messages that share links, compared with SimGrid 3.32", means)
 
 
-def hpl(progress: Share = silent) -> Table:
+def hpl(progress: Share = silent) -> ErrorTable:
     """HPL on ideal networks and on Dahu compared with the emulator, real runs, and effects of parts of the machine."""
     emulator, dahu, what_ifs, trees = (rows_of(f"hpl_{name}.csv") for name in ("emulator", "dahu", "what_if", "trees"))
     rows = compared(emulator, dahu, what_ifs, trees, progress)
-    return Table.of_rows(COLUMNS, rows, {"title": "HPL, compared with the emulator and real runs"})
+    runs = [row for row in rows if np.isfinite(row.reference_time) and np.isfinite(row.error)]
+    references, errors = np.array([row.reference for row in runs]), np.array([row.error for row in runs])
+    means = mean_errors({name: references == name for name in dict.fromkeys(references.tolist())}, errors)
+    return error_table(COLUMNS, rows, "HPL, compared with the emulator and real runs", means)
 
 
-def top500(progress: Share = silent) -> Table:
+def top500(progress: Share = silent) -> ErrorTable:
     """HPL on whole machines compared with the rates on TOP500 lists."""
     return whole_machines(rows_of("top500.csv"), progress)
 
 
-def transfers() -> Table:
+def transfers() -> ErrorTable:
     """Weighted mean errors of projected copies on measured sweeps, with the latencies of another machine."""
     columns = {
         "source": None,
@@ -217,14 +231,15 @@ def transfers() -> Table:
     }
     machines = {name: load_platform(platform)[0] for name, platform in _SWEPT.items()}
     sweeps = [*rows_of("ahead_memcpy_sweep.csv"), *rows_of("gpu_programs/copies.csv")]
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for source, target, memories in _PROJECTED:
         for direction, memory in product(("HtoD", "DtoH"), memories):
             profile = sweep_profile(sweeps, target, direction, memory)
             found = project(profile, machines[source], machines[target], profile)
             errors = (found.error(approach).total for approach in APPROACHES)
             rows.append((source, target, direction, memory, *errors))
-    return Table.of_rows(columns, rows, {"title": "sweeps of copies, projected from another machine"})
+    means = joined_by([row[3] for row in rows], [(1, row[4], np.nan) for row in rows])
+    return error_table(columns, rows, "sweeps of copies, projected from another machine", means)
 
 
 def sweep_profile(rows: Sequence[Mapping[str, str]], machine: str, direction: str, memory: str) -> Profile:
@@ -262,7 +277,7 @@ def anchors() -> list[dict[str, str]]:
     return [*sizes, *rows_of("rajaperf_kernels.csv")]
 
 
-TABLES: Final[Mapping[str, Callable[..., Table]]] = {
+TABLES: Final[Mapping[str, Callable[..., ErrorTable]]] = {
     "schedules": schedules,
     "links": links,
     "counts": k_counts,

@@ -10,10 +10,9 @@ from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.models.quantities import FloatArray
 from whatif.schema.toml import parse_document
-from whatif.table import Table
 from whatif.transformers.training.memory import MEMORY
 from whatif.units import BYTE, ONE, SECOND, Dimension
-from whatif.validation.measured_kinds import Rows, beyond, summaries
+from whatif.validation.measured_kinds import ErrorTable, Rows, mean_errors, summarised_table
 
 _SIZES: Final = (
     "sequence_length", "global_batch", "micro_batch", "tensor_size", "context_size", "pipeline_size", "virtual_count",
@@ -38,7 +37,7 @@ BOUNDS: Final = {"dense": 0.08, "with experts": 0.25, "held out": 0.12}
 """Largest mean absolute error of each kind of models, and of the steps of `HELD_OUT`."""
 
 
-def training_steps(rows: Rows) -> Table:
+def training_steps(rows: Rows) -> ErrorTable:
     """One row per measured step: its settings, measured and predicted time and memory, and the error of the time."""
     columns: dict[str, Dimension | None] = {"study": None, "release": None, "model": None, "platform": None}
     columns |= {"ranks": ONE, "precision": None, "measured": SECOND, "predicted": SECOND, "error": ONE}
@@ -52,9 +51,8 @@ def training_steps(rows: Rows) -> Table:
         for row, time, error, memory in zip(rows, predicted["iteration.time"].tolist(), errors.tolist(),
                                             predicted[MEMORY].tolist(), strict=True)
     ]  # fmt: skip
-    masks = kinds(rows)
-    title = f"steps of training, predicted and measured: {summaries(masks, errors, 'steps')}"
-    return Table.of_rows(columns, cells, {"title": title, **beyond(masks, errors, BOUNDS)})
+    title = "steps of training, predicted and measured"
+    return summarised_table(columns, cells, title, mean_errors(kinds(rows), errors, BOUNDS), "steps")
 
 
 def measured_memory(row: dict[str, str]) -> float:

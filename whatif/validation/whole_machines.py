@@ -22,9 +22,8 @@ from whatif.linpack.threads import Share, all_in_threads, silent
 from whatif.linpack.tuning import factorisations
 from whatif.models.quantities import FloatArray
 from whatif.schema.load import load_platform
-from whatif.table import Table
 from whatif.units import FLOP_PER_SECOND, ONE, Dimension
-from whatif.validation.measured_kinds import Row
+from whatif.validation.measured_kinds import ErrorTable, Row, mean_error, summarised_table
 
 FILLED: Final = 0.8
 """Share of the memory that a matrix of unknown size fills."""
@@ -37,7 +36,7 @@ _COLUMNS: Final[Mapping[str, Dimension | None]] = {
 }  # fmt: skip
 
 
-def whole_machines(rows: Sequence[Row], progress: Share = silent) -> Table:
+def whole_machines(rows: Sequence[Row], progress: Share = silent) -> ErrorTable:
     """Rates of HPL, published and predicted, with errors as they are and with one factor learnt on other machines.
 
     The title has the mean of all rows, and that of the rows whose publication does not contradict itself.
@@ -53,12 +52,9 @@ def whole_machines(rows: Sequence[Row], progress: Share = silent) -> Table:
         for row, outcome, *numbers in zip(rows, outcomes, published, rates, errors, held_out, strict=True)
     ]  # fmt: skip
     consistent = errors[[not row["doubt"] for row in rows]]
-    title = (
-        "HPL on whole machines, compared with TOP500; mean absolute error {:.1%}, bias {:+.1%}; without rows in doubt "
-    )
-    title += "{:.1%}, {:+.1%}; with one factor learnt on the other machines {:.1%}, {:+.1%}"
-    means = [mean for each in (errors, consistent, held_out) for mean in (np.abs(each).mean(), each.mean())]
-    return Table.of_rows(_COLUMNS, table, {"title": title.format(*means)})
+    kinds = {"all": errors, "without rows in doubt": consistent, "one factor learnt on the other machines": held_out}
+    means = [mean_error(kind, each) for kind, each in kinds.items()]
+    return summarised_table(_COLUMNS, table, "HPL on whole machines, compared with TOP500", means, "machines")
 
 
 def held_out_errors(machines: Sequence[str], published: FloatArray, predicted: FloatArray) -> FloatArray:
