@@ -8,6 +8,7 @@ import itertools
 import pickle
 import signal
 import sqlite3
+import subprocess
 import sys
 import tempfile
 from functools import partial
@@ -21,11 +22,16 @@ import whatif
 import whatif.cli.main
 import whatif.defects
 from tests.paths import ROOT
+from tests.preloaded_workers import PreloadedWorkers
 from whatif.limits import LONG_TOPICS
 from whatif.studies.procurement import placing
+from whatif.tui.jobs import worker
 from whatif.validation.tables import TABLES
 
 SLOW = [line for line in (ROOT / "tests" / "slow.txt").read_text().splitlines() if line and not line.startswith("#")]
+
+OWN_WORKERS = ("test_state", "test_background", "test_graphics", "test_portability")
+"""Tests whose worker processes are started as users' are."""
 
 # A build must not fail on an example that no change in it caused, nor on a busy machine;
 # `--hypothesis-profile default` has other examples.
@@ -117,6 +123,31 @@ def _styles_are_parsed_once():
     RuleSet.__hash__ = object.__hash__
     yield
     Stylesheet._parse_rules = parse
+
+
+@pytest.fixture(scope="session")
+def _preloaded_workers():
+    """Where the explorers of this process get their worker processes."""
+    workers = PreloadedWorkers()
+    yield workers
+    worker._end()
+    workers.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _workers_are_forked(request, _preloaded_workers):
+    """Worker processes are forked, but for `OWN_WORKERS`: most of a start is the import of the same modules."""
+    if sys.platform != "linux":
+        yield
+        return
+    if request.path.stem in OWN_WORKERS:
+        # An idle process that was forked would be taken in place of one that is started.
+        worker._end()
+        yield
+        return
+    worker.subprocess = _preloaded_workers
+    yield
+    worker.subprocess = subprocess
 
 
 @pytest.fixture(scope="session", autouse=True)

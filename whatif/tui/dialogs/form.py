@@ -10,13 +10,16 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
+from textual.reactive import Reactive
 from textual.screen import ModalScreen
+from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from whatif.studies.phase_form import FormField
 from whatif.tui.dialogs.pick_list import PickList
 from whatif.tui.widgets.key_bar import KeyBar
 from whatif.tui.widgets.prompt import PromptInput
+from whatif.tui.widgets.unchanged import KeptStatic
 
 Texts = Mapping[str, str]
 """Texts of a form, by the path of the field."""
@@ -78,20 +81,18 @@ class FormLine(Vertical):
         super().__init__()
         self.field = field
         self.problem = ""
+        self.input = ChoiceInput(field) if field.choices else FormInput(field)
+        self._words = KeptStatic(self._label(changed=False), classes="label", markup=False)
+        self._help = KeptStatic(field.help, classes="help", markup=False)
 
     def compose(self) -> ComposeResult:
         """The line, and the words below it."""
         unit = _CHOICE if self.field.choices else self.field.unit
         with Horizontal():
-            yield Static(self._label(changed=False), classes="label", markup=False)
-            yield ChoiceInput(self.field) if self.field.choices else FormInput(self.field)
+            yield self._words
+            yield self.input
             yield Static(unit, classes="unit", markup=False)
-        yield Static(self.field.help, classes="help", markup=False)
-
-    @property
-    def input(self) -> FormInput:
-        """The line."""
-        return self.query_one(FormInput)
+        yield self._help
 
     def _label(self, *, changed: bool) -> str:
         return f"{_CHANGED if changed else ' '} {self.field.label}"
@@ -100,10 +101,9 @@ class FormLine(Vertical):
         """Show the error in place of the help, and whether the text has changed."""
         self.problem = problem
         changed = self.input.value.strip() != self.field.text
-        self.set_class(bool(problem), "-wrong")
-        self.set_class(changed, "-changed")
-        self.query_one(".label", Static).update(self._label(changed=changed))
-        self.query_one(".help", Static).update(problem or self.field.help)
+        self.update_classes({"-wrong": bool(problem), "-changed": changed})
+        self._words.update(self._label(changed=changed))
+        self._help.update(problem or self.field.help)
 
 
 class FormScreen(ModalScreen[Texts | None]):
@@ -121,25 +121,22 @@ class FormScreen(ModalScreen[Texts | None]):
         Binding("escape", "dismiss(None)", "leave", key_display="esc", id="form.leave"),
     ]
     VERTICAL_BREAKPOINTS = [(0, "-few"), (14, "-tall")]  # noqa: RUF012 - declared without ClassVar by Textual
+    # The fields draw the focus: to paint the screen is to paint the main screen below it too.
+    focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 
     def __init__(self, title: str, fields: tuple[FormField, ...], check: Callable[[Texts], Mapping[str, str]]) -> None:
         super().__init__()
-        self._heading, self._fields, self._check = title, fields, check
+        self._heading, self._check = title, check
+        self.lines = [FormLine(field) for field in fields]
 
     def compose(self) -> ComposeResult:
         """The fields in a window that scrolls, and more about the one with the cursor."""
         with Vertical(id="window") as window:
             window.border_title = Content(self._heading)
             with VerticalScroll(id="fields", can_focus=False):
-                for field in self._fields:
-                    yield FormLine(field)
-            yield Static(id="about", markup=False)
+                yield from self.lines
+            yield KeptStatic(id="about", markup=False)
         yield KeyBar()
-
-    @property
-    def lines(self) -> list[FormLine]:
-        """The fields."""
-        return list(self.query(FormLine))
 
     @property
     def texts(self) -> dict[str, str]:
@@ -190,7 +187,7 @@ class FormScreen(ModalScreen[Texts | None]):
     def _tell(self, problem: str = "") -> None:
         line = self.lines[self._present]
         words = problem or line.problem
-        about = self.query_one("#about", Static)
+        about = self.query_one("#about", KeptStatic)
         about.set_class(bool(words), "-wrong")
         about.update(words or f"{line.field.help}\n{line.field.allowed}".strip())
 

@@ -100,8 +100,7 @@ class Page(Container, Generic[V]):
 
     def on_resize(self) -> None:
         """Take on the classes of the height; Textual calls the method of a subclass besides this one."""
-        for name, height in self.HEIGHT_CLASSES.items():
-            self.set_class(self.size.height < height, name)
+        self.update_classes({name: self.size.height < height for name, height in self.HEIGHT_CLASSES.items()})
 
     @classmethod
     def bindings(cls) -> tuple[Binding, ...]:

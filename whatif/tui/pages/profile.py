@@ -170,9 +170,7 @@ class ProfilePage(ReadingPage[ProfileView, ProfileSummary]):
         panel, table = self.query_one("#profiled"), self.query_one(ColumnsView)
         for picture in panel.query(Picture):
             picture.display = picture.id == side
-        self.set_class(tabular, "-tabular")
-        self.set_class(not (tabular or both), "-pictured")
-        self.set_class(both, "-both")
+        self.update_classes({"-tabular": tabular, "-pictured": not (tabular or both), "-both": both})
         self.query_one(TimesOfCopies).show(projected.classes if projected is not None else None)
         self.query_one(SizesOfCopies).show(found.tables.get("sizes"))
         self.query_one(StreamBars).show(found.streams)

@@ -132,8 +132,7 @@ class RooflinePage(Page[RooflineView]):
         panel, table = self.query_one("#roofs"), self.query_one(ColumnsView)
         panel.border_title = Content(f"{found.gpu.name} of {state.session.program.loaded.scenario.platform.name}")
         panel.border_subtitle = Content(_in_words(found, second))
-        self.set_class(tabular, "-tabular")
-        self.set_class(not found.kernels, "-bare")
+        self.update_classes({"-tabular": tabular, "-bare": not found.kernels})
         self.query_one("#no-kernels", Static).update(reason)
         self.query_one("#no-kernels").display = bool(reason)
         self.query_one(RoofsView).display = roofed

@@ -140,8 +140,8 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
 
     def on_resize(self) -> None:
         """Adapt to the width: lay the parts in one column, or give the terms more room."""
-        self.set_class(self.size.width < _NARROW, "-narrow")
-        self.set_class(self.size.width >= 2 * _NARROW - 40, "-roomy")
+        width = self.size.width
+        self.update_classes({"-narrow": width < _NARROW, "-roomy": width >= 2 * _NARROW - 40})
 
     @property
     def command(self) -> str:

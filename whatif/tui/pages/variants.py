@@ -94,8 +94,7 @@ class VariantsPage(DecisionPage[VariantsView]):
         self.state = state
         variants, pair = state.listed(), self._pair(state)
         self._inputs = () if pair is None else (_key_of(pair[0]), _key_of(pair[1]), explained(state))
-        self.set_class(len(variants) < 2, "-alone")
-        self.set_class(pair is None, "-alike")
+        self.update_classes({"-alone": len(variants) < 2, "-alike": pair is None})
         self.query_one("#side").border_title = Content("variants")
         self.query_one("#side").border_subtitle = Content("f forks · F goes to the next one")
         if len(variants) > 1:

@@ -94,8 +94,7 @@ class WhyPage(Page[PageView]):
             "-small": width < 64 or height < 18,
             "-brief": height < 10,
         }
-        for name, holds in classes.items():
-            self.set_class(holds, name)
+        self.update_classes(classes)
 
     def show(self, state: ExplorerState) -> None:
         """Show a state: the tree immediately, the elasticities when computed."""
@@ -173,8 +172,7 @@ class WhyPage(Page[PageView]):
 
     def _turn_to(self, *, leverage: bool) -> None:
         """The half to show if only one fits."""
-        self.set_class(leverage, "-leverage")
-        self.set_class(not leverage, "-tree")
+        self.update_classes({"-leverage": leverage, "-tree": not leverage})
 
 
 def explained(state: ExplorerState) -> str:
