@@ -211,8 +211,10 @@ def not_empty(document: Document) -> Document:
 
 def extend_chain(document: Document, kind: str, folders: Sequence[Path]) -> list[Document]:
     """Chain of documents that a file extends, base first, itself last; raise for a file that extends itself."""
-    chain, seen = [document], [_identity(document)]
+    chain: list[Document] = [document]
+    seen: list[str] = []
     while (name := chain[0].data.get("extends")) is not None:
+        seen = seen or [_identity(document)]
         parent = _named(str(_one_name(name)), kind, chain[0].search(folders), chain[0], ("extends",))
         if _identity(parent) in seen or len(chain) > MAXIMUM_CHAIN:
             loop = " -> ".join([*(Path(item.name).stem for item in reversed(chain)), Path(parent.name).stem])
@@ -235,7 +237,7 @@ def _platform_chain(
 
 def _named(name: str, kind: str, folders: Sequence[Path], asking: Document, at: KeyPath) -> Document:
     """Document that another document refers to by name."""
-    path = find(name, kind, folders, _identity(asking)) if is_name(name) else None
+    path = find(name, kind, folders, asking.name) if is_name(name) else None
     if path is not None:
         document = read_document(path)
         if kind == "platforms" and not document.data:
