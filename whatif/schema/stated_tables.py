@@ -53,7 +53,4 @@ def _other_kind(stated: Stated) -> int:
 
 def removes_any(data: Mapping[str, Any]) -> bool:
     """Whether tables have the text that removes an inherited value."""
-    for value in data.values():
-        if removes_any(value) if isinstance(value, dict) else value == REMOVED:
-            return True
-    return False
+    return any(removes_any(value) if isinstance(value, dict) else value == REMOVED for value in data.values())
