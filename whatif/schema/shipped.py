@@ -78,8 +78,8 @@ def find(name: str, kind: str, folders: Iterable[Path], asking: str = "") -> Pat
     A file of another kind, such as a scenario with the name of a shipped platform, is found only if there is no other.
     """
     file = name if name.endswith(".toml") else f"{name}.toml"
-    candidates = (folder / file for folder in (*_searched(folders, kind), shipped_folder(kind)))
-    found = [path for path in candidates if is_file(path)]
+    searched = dict.fromkeys((*_searched(folders, kind), shipped_folder(kind)))
+    found = [path for path in (folder / file for folder in searched) if is_file(path)]
     # Resolving paths takes longer than all else, and most names have one file.
     others = found if len(found) < 2 else _others(found, asking)
     own = (path for path in others if len(others) == 1 or _folder_of(path) in (kind, None))
