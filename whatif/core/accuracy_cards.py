@@ -13,7 +13,7 @@ import tomli
 from whatif.core.term import PhaseTerm, Program, Term
 from whatif.models.gpu_collectives import library_time
 from whatif.schema.accuracy import AccuracyCard
-from whatif.schema.load import platform_names
+from whatif.schema.validated import platform_names
 from whatif.units import counted
 
 CARDS: Final = Path(__file__).with_name("accuracy_cards.toml")

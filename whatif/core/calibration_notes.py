@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from whatif.core.accuracy_cards import accuracy_notes, card_notes, own_card
 from whatif.core.rule_notes import rule_notes
 from whatif.core.term import Program
-from whatif.schema.load import platform_names
+from whatif.schema.validated import platform_names
 from whatif.units import counted
 
 _PLATFORMS = "calibration.platforms."

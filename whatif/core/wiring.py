@@ -69,7 +69,7 @@ class Wiring:
         """
         declared = signature(function)
         for parameter, reference in inputs.items():
-            self._check(name, parameter, declared.parameters.get(parameter, _ANYTHING), reference)
+            self._check(name, parameter, declared.parameters.get(parameter, _ANYTHING).dimension, reference)
         core = self._core(inputs) if declared.elementwise else declared.result.core or ()
         dimension = dimension or declared.result.dimension or self._inherited(declared, inputs)
         self.terms[name] = Term(name, function, dict(inputs), dimension, core, dict(options or {}), note)
@@ -109,7 +109,8 @@ class Wiring:
         """Dimension of a parameter, a term or a constant."""
         if isinstance(reference, Quantity):
             return reference.dimension
-        return self.terms[reference].dimension if reference in self.terms else self.parameters[reference].dimension
+        term = self.terms.get(reference)
+        return self.parameters[reference].dimension if term is None else term.dimension
 
     def _inherited(self, declared: Signature, inputs: Mapping[str, Reference]) -> Dimension:
         """Dimension of a result without a fixed unit: that of its generic inputs, which must agree."""
@@ -119,18 +120,20 @@ class Wiring:
         return free[0]
 
     def _core(self, inputs: Mapping[str, Reference]) -> tuple[str, ...]:
-        cores = {self.terms[item].core for item in inputs.values() if isinstance(item, str) and item in self.terms}
-        cores -= {()}
+        terms = [term for item in inputs.values() if isinstance(item, str) and (term := self.terms.get(item))]
+        cores = {term.core for term in terms if term.core}
         if len(cores) > 1:
             raise WiringError(f"inputs with different core axes: {cores}")
         return cores.pop() if cores else ()
 
-    def _check(self, name: str, parameter: str, declared: Argument, reference: Reference) -> None:
-        if isinstance(reference, str) and reference not in self.terms and reference not in self.parameters:
-            raise WiringError(f"{name}: `{parameter}` is fed from `{reference}`, which does not exist")
-        actual = self.dimension(reference)
-        if declared.dimension is not None and declared.dimension != actual:
-            raise WiringError(f"{name}: `{parameter}` wants {declared.dimension}, `{reference}` is {actual}")
+    def _check(self, name: str, parameter: str, wanted: Dimension | None, reference: Reference) -> None:
+        try:
+            actual = self.dimension(reference)
+        except KeyError:
+            raise WiringError(f"{name}: `{parameter}` is fed from `{reference}`, which does not exist") from None
+        # Most dimensions are the same object, and equality of others takes most of the time.
+        if wanted is not actual and wanted is not None and wanted != actual:
+            raise WiringError(f"{name}: `{parameter}` wants {wanted}, `{reference}` is {actual}")
 
     def expressions(self) -> None:
         """Add a term for every expression parameter, inputs first; record unknown names, cycles and wrong units."""

@@ -19,8 +19,8 @@ from whatif.importers.cell_numbers import numbers_of
 from whatif.importers.run_columns import has_known_unit, run_table
 from whatif.importers.text import chunks, refuse
 from whatif.schema.fields import StrictTable
-from whatif.schema.load import validate
 from whatif.schema.toml import Layer, Layers, read_document, shown_path
+from whatif.schema.validated import validate
 from whatif.table import Table
 from whatif.units import counted
 

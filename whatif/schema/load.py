@@ -4,40 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from whatif.errors import InvalidFileError, Problem, did_you_mean
 from whatif.paths import is_file, is_folder
-from whatif.schema.explain_errors import message_of, path_of
 from whatif.schema.not_found import absent, other_kind, shipped_as_other
 from whatif.schema.parts import extended_tables, part_layer, part_model, placed, without_extends
-from whatif.schema.phase_text import PHASES
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.removal import without_removed
 from whatif.schema.scenario_spec import ScenarioSpec
 from whatif.schema.shipped import NAME_RULE, SINGULARS, find, is_name, kind_of, looks_like_platform, names_in
-from whatif.schema.toml import Document, KeyPath, Layer, Layers, dotted, entries, read_document, set_at, walk
+from whatif.schema.toml import Document, KeyPath, Layer, Layers, dotted, parse_document, read_document, set_at, walk
+from whatif.schema.validated import PLATFORM, validate
 
-Model = TypeVar("Model", bound=BaseModel)
-PLATFORM: KeyPath = ("platform",)
 MAXIMUM_CHAIN = 20
-_NAMED: Final = {
-    ("union_tag_not_found", PHASES): "phase",
-    ("missing", ("bids",)): "bid",
-    ("missing", ("mix",)): "application",
-}
-"""Nouns for tables of any name, by the type of the error about an unknown one and the table that they are in."""
 # Overrides are texts; these two are booleans in TOML.
 _SWITCHES = {"true": True, "false": False}
-
-
-def platform_names(layers: Layers) -> tuple[str, ...]:
-    """Names of the files of the platform and of those that it extends, itself first."""
-    return tuple(Path(layer.document.name).stem for layer in reversed(layers.items) if layer.at == PLATFORM)
 
 
 @dataclass(frozen=True)
@@ -172,8 +159,8 @@ def _with_parts(layers: Sequence[Layer], folders: Sequence[Path]) -> list[Layer]
         tables = dict(extended_tables(layer))
         for table, name in tables.items():
             try:
-                part, model = part_layer(layer, table, name, layer.document.search(folders))
-                validate(model, Layers.of([Layer(part.document)]))
+                part = part_layer(layer, table, name, layer.document.search(folders))
+                _check_part(part.document.text, part.document.name, part.document.folder)
             except InvalidFileError as error:
                 problems += error.problems
             else:
@@ -182,6 +169,13 @@ def _with_parts(layers: Sequence[Layer], folders: Sequence[Path]) -> list[Layer]
     if problems:
         raise InvalidFileError(problems)
     return whole
+
+
+@lru_cache(maxsize=256)
+def _check_part(text: str, name: str, folder: Path | None) -> None:
+    """Raise `InvalidFileError` for an invalid part; a valid text is checked once, though many tables extend it."""
+    document = parse_document(text, name, folder)
+    validate(part_model(document), Layers.of([Layer(document)]))
 
 
 _EMPTY_PLATFORM: Final = (
@@ -211,8 +205,10 @@ def not_empty(document: Document) -> Document:
 
 def extend_chain(document: Document, kind: str, folders: Sequence[Path]) -> list[Document]:
     """Chain of documents that a file extends, base first, itself last; raise for a file that extends itself."""
-    chain, seen = [document], [_identity(document)]
+    chain: list[Document] = [document]
+    seen: list[str] = []
     while (name := chain[0].data.get("extends")) is not None:
+        seen = seen or [_identity(document)]
         parent = _named(str(_one_name(name)), kind, chain[0].search(folders), chain[0], ("extends",))
         if _identity(parent) in seen or len(chain) > MAXIMUM_CHAIN:
             loop = " -> ".join([*(Path(item.name).stem for item in reversed(chain)), Path(parent.name).stem])
@@ -235,7 +231,7 @@ def _platform_chain(
 
 def _named(name: str, kind: str, folders: Sequence[Path], asking: Document, at: KeyPath) -> Document:
     """Document that another document refers to by name."""
-    path = find(name, kind, folders, _identity(asking)) if is_name(name) else None
+    path = find(name, kind, folders, asking.name) if is_name(name) else None
     if path is not None:
         document = read_document(path)
         if kind == "platforms" and not document.data:
@@ -323,54 +319,6 @@ def _without_extends(document: Document) -> Document:
 
 def _drop(document: Document, key: str) -> Document:
     return replace(document, data={name: value for name, value in document.data.items() if name != key})
-
-
-def validate(model: type[Model], layers: Layers) -> Model:
-    """Validated model of the merged document; raise `InvalidFileError` with all problems and their locations."""
-    try:
-        return model.model_validate(layers.merged)
-    except ValidationError as error:
-        errors = error.errors(include_url=False)
-        lacking = [path_of(layers.merged, item) for item in errors if item["type"] == "missing"]
-        problems = [
-            _nothing_to_change(layers, item, lacking)
-            or _nothing_of_this_name(layers, item)
-            or _located(layers, model, item)
-            for item in errors
-        ]
-        raise InvalidFileError(sorted(set(problems), key=lambda p: (p.file, p.line, p.column, p.key))) from None
-
-
-def _nothing_to_change(layers: Layers, error: Any, lacking: Sequence[KeyPath]) -> Problem | None:
-    """Problem of changed values in a table that the platform does not have, such as a GPU; None for other errors."""
-    path = path_of(layers.merged, error)
-    table = path[:-1]
-    below = [layer for layer in layers.items if layer.at]
-    name = next(iter(platform_names(layers)), None)
-    if path not in lacking or name is None or table[:1] != PLATFORM or any(layer.defines(table) for layer in below):
-        return None
-    keys = sorted({item[-1] for item in lacking if item[:-1] == table})
-    needed = ", ".join(keys[:3]) + ", .." * (len(keys) > 3)
-    what = "GPUs" if table == (*PLATFORM, "node", "gpu") else "such table"
-    return layers.problem(table, f"{name} has no {what}; a new table also needs {needed}")
-
-
-def _nothing_of_this_name(layers: Layers, error: Any) -> Problem | None:
-    """Problem of an override in a phase, a bid or an application that no file states; None for other errors."""
-    path = path_of(layers.merged, error)
-    at = path[:-1] if error["type"] == "missing" else path
-    what = _NAMED.get((error["type"], at[:-1]))
-    # An override has no text.
-    if what is None or any(layer.document.text for layer in layers.items if layer.defines(at)):
-        return None
-    known = [path[-1] for path, _ in entries(layers.merged) if path[:-1] == at[:-1] and path != at]
-    hint = did_you_mean(at[-1], known) or f"; {what}s: {', '.join(known)}"
-    return layers.problem(at, f"no {what} `{at[-1]}`{hint}") if known else None
-
-
-def _located(layers: Layers, model: type[BaseModel], error: Any) -> Problem:
-    path = path_of(layers.merged, error)
-    return layers.problem(path, message_of(model, layers.merged, path, error))
 
 
 def question_of(text: str) -> str:

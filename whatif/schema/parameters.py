@@ -133,6 +133,8 @@ def stated_parameters(spec: BaseModel, layers: Layers) -> dict[str, Parameter]:
 
 
 _NOTHING: Final = KnownKey()
+_PLAIN: Final = frozenset((float, int, str, bool))
+"""Types of most values; whether a value is a table takes longer to find out."""
 
 
 @cache
@@ -146,7 +148,9 @@ def table_keys(kind: type[BaseModel]) -> tuple[tuple[str, KnownKey], ...]:
 def _walk(value: Any, path: KeyPath, known: KnownKey = _NOTHING) -> list[tuple[KeyPath, Any, KnownKey]]:
     """Values with their paths and definitions; a list, as nested generators take a fifth of the time of a table."""
     found: list[tuple[KeyPath, Any, KnownKey]] = []
-    if isinstance(value, BaseModel):
+    if type(value) in _PLAIN:
+        found.append((path, value, known))
+    elif isinstance(value, BaseModel):
         for name, below in table_keys(type(value)):
             if (item := getattr(value, name)) is not None:
                 found += _walk(item, (*path, name), below)

@@ -88,8 +88,8 @@ def _extended(data: Any, at: KeyPath) -> Iterator[tuple[KeyPath, str]]:
             yield from _extended(value, (*at, key))
 
 
-def part_layer(layer: Layer, table: KeyPath, name: str, folders: Sequence[Path]) -> tuple[Layer, type[BaseModel]]:
-    """Layer of the part that a table extends, and the model of its file; raise `InvalidFileError` if not found."""
+def part_layer(layer: Layer, table: KeyPath, name: str, folders: Sequence[Path]) -> Layer:
+    """Layer of the part that a table extends; raise `InvalidFileError` if not found."""
     document, asked = layer.document, (*table, "extends")
     wanted = kind_of_part(table)
     if wanted is None:
@@ -100,11 +100,11 @@ def part_layer(layer: Layer, table: KeyPath, name: str, folders: Sequence[Path])
         hint = part_meant(name, parts_of(wanted, folders), "; state the values of another one in place of `extends`")
         raise InvalidFileError([document.problem(asked, f"`{name}`: part not found{hint}", (*layer.at, *asked))])
     part = read_document(path)
-    model = part_model(part)
+    part_model(part)
     if part.data["part"] != wanted:
         message = f"`{name}` is a {part.data['part']}, not a {wanted}"
         raise InvalidFileError([document.problem(asked, message, (*layer.at, *asked))])
-    return Layer(part, (*layer.at, *table), part=True), model
+    return Layer(part, (*layer.at, *table), part=True)
 
 
 def placed(part: Layer) -> Iterator[Layer]:

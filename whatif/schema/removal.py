@@ -10,14 +10,15 @@ from pydantic.fields import FieldInfo
 
 from whatif.errors import InvalidFileError, Problem
 from whatif.schema.explain_errors import types_at
+from whatif.schema.stated_tables import REMOVED
 from whatif.schema.toml import KeyPath, Layers, walk, without
 
-NONE: Final = "none"
+NONE: Final = REMOVED
 
 
 def without_removed(model: type[BaseModel], layers: Layers) -> Layers:
     """Layers without the values that one of them removes; raise `InvalidFileError` for one that cannot be removed."""
-    if not any(layer.document.removed for layer in layers.items):
+    if not any(layer.document.removes_any for layer in layers.items):
         return layers
     removed = [path for path, value in walk(layers.merged) if value == NONE and removes(model, layers, path)]
     problems = list(_problems(model, layers, removed))

@@ -78,12 +78,22 @@ def find(name: str, kind: str, folders: Iterable[Path], asking: str = "") -> Pat
     A file of another kind, such as a scenario with the name of a shipped platform, is found only if there is no other.
     """
     file = name if name.endswith(".toml") else f"{name}.toml"
-    candidates = (folder / file for folder in (*_searched(folders, kind), shipped_folder(kind)))
-    found = {str(path.resolve()): path for path in candidates if is_file(path)}
-    # A file may extend another file of the same name; it refers to itself only if there is no other.
-    others = [path for resolved, path in found.items() if resolved != asking] or list(found.values())
+    searched = dict.fromkeys((*_searched(folders, kind), shipped_folder(kind)))
+    found = [path for path in (folder / file for folder in searched) if is_file(path)]
+    # Resolving paths takes longer than all else, and most names have one file.
+    others = found if len(found) < 2 else _others(found, asking)
     own = (path for path in others if len(others) == 1 or _folder_of(path) in (kind, None))
     return next(own, next(iter(others), None))
+
+
+def _others(found: Iterable[Path], asking: str) -> list[Path]:
+    """Different files among those found, without the asking one.
+
+    A file may extend another file of the same name; it refers to itself only if there is no other.
+    """
+    different = {path.resolve(): path for path in found}
+    itself = Path(asking).resolve()
+    return [path for resolved, path in different.items() if resolved != itself] or list(different.values())
 
 
 def _folder_of(path: Path) -> str | None:

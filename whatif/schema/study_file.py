@@ -9,12 +9,13 @@ from typing import Any, Final
 
 from whatif.errors import InvalidFileError, Problem
 from whatif.paths import is_file
-from whatif.schema.load import open_document, override_layers, validate
+from whatif.schema.load import open_document, override_layers
 from whatif.schema.not_found import other_kind
 from whatif.schema.removal import without_removed
 from whatif.schema.shipped import kind_of
 from whatif.schema.study_spec import StudySpec
 from whatif.schema.toml import Document, Layer, Layers
+from whatif.schema.validated import validate
 
 FOLDER: Final = "studies"
 

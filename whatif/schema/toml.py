@@ -13,6 +13,7 @@ import tomli
 
 from whatif.errors import NOT_TOML, NOT_UTF8, TOO_LARGE, InvalidFileError, Problem
 from whatif.schema.locate import positions
+from whatif.schema.stated_tables import NEVER, StatedTable, removes_any
 
 MAXIMUM_FILE_SIZE = 1_000_000
 MAXIMUM_DEPTH = 20
@@ -52,23 +53,14 @@ class Document:
         return positions(self.text)
 
     @cached_property
-    def _entries(self) -> list[tuple[KeyPath, Any]]:
-        return entries(self.data)
-
-    @cached_property
     def paths(self) -> tuple[KeyPath, ...]:
         """Paths of its values and tables, a table before its values."""
-        return tuple(path for path, value in self._entries if value is not None)
+        return tuple(path for path, value in entries(self.data) if value is not None)
 
     @cached_property
-    def kinds(self) -> dict[KeyPath, Any]:
-        """Value of `kind` by the path of its table."""
-        return {path[:-1]: value for path, value in self._entries if path[-1] == "kind" and not isinstance(value, dict)}
-
-    @cached_property
-    def removed(self) -> frozenset[KeyPath]:
-        """Paths of the inherited values that it removes."""
-        return frozenset(path for path, value in self._entries if value == "none")
+    def removes_any(self) -> bool:
+        """Whether it removes inherited values."""
+        return removes_any(self.data)
 
     def search(self, folders: Sequence[Path] = ()) -> tuple[Path, ...]:
         """Folders to search for the files that it names: its own, then others."""
@@ -234,10 +226,13 @@ class Layer:
             return self.at[: len(path)] == path
         return self.stated(path) is not None
 
-    def paths(self) -> Iterator[KeyPath]:
-        """Paths of the values and tables that this layer states."""
-        yield from (self.at[:length] for length in range(len(self.at) + 1))
-        yield from ((*self.at, *path) for path in self.document.paths)
+    @property
+    def nested(self) -> dict[str, Any]:
+        """Tables that this layer states, from the top of the merged document."""
+        data = self.document.data
+        for key in reversed(self.at):
+            data = {key: data}
+        return data
 
     def stated(self, path: KeyPath) -> Any:
         """Value (or table) that this layer states at a path; None if it states nothing."""
@@ -271,40 +266,30 @@ class Layers:
 
     def origin(self, path: KeyPath) -> Layer | None:
         """Last layer that states a path; None for a value that no layer states, or that a later one removes."""
-        last = self._last.get(path)
-        if last is None or last < self._replaced[path[:-1]] or path not in self._held:
+        table = self._table(path[:-1])
+        if table is None or path[-1] not in table.merged:
             return None
-        return self.items[last]
+        last = table.last.get(path[-1], NEVER)
+        return None if last == NEVER or last < table.replaced else self.items[last]
 
     @cached_property
-    def _held(self) -> frozenset[KeyPath]:
-        """Paths of the values and tables of the merged document."""
-        return frozenset([(), *(path for path, _ in entries(self.merged))])
+    def _tables(self) -> dict[KeyPath, StatedTable | None]:
+        """Tables that were asked for, by path: of most tables of a file, such as its sources, nobody asks."""
+        whole = [(index, layer.nested) for index, layer in enumerate(self.items)]
+        return {(): StatedTable.of(whole, self.merged, self._parts.get((), NEVER))}
+
+    def _table(self, path: KeyPath) -> StatedTable | None:
+        """What the layers state about a table; None for what is no table of the merged document."""
+        tables = self._tables
+        if path not in tables:
+            around = self._table(path[:-1])
+            tables[path] = None if around is None else around.below(path[-1], self._parts.get(path, NEVER))
+        return tables[path]
 
     @cached_property
-    def _last(self) -> Mapping[KeyPath, int]:
-        """Index of the last layer that states a path, of values and tables; there may be hundreds of overrides."""
-        return {path: index for index, layer in enumerate(self.items) for path in layer.paths()}
-
-    @cached_property
-    def _replaced(self) -> Mapping[KeyPath, int]:
-        """Index of the last layer that removes or replaces a table or one around it, by path; -1 without one."""
-        own = {path: index for index, layer in enumerate(self.items) for path in self._replaced_by(index, layer)}
-        found: dict[KeyPath, int] = {}
-        for path in self._last:
-            found[path] = max(own.get(path, -1), found.get(path[:-1], -1))
-        return found
-
-    def _replaced_by(self, index: int, layer: Layer) -> Iterator[KeyPath]:
-        """Tables that a layer removes, or replaces by a part or by a table of another `kind`."""
-        if layer.part:
-            yield layer.at
-        yield from ((*layer.at, *path) for path in layer.document.removed)
-        for table, kind in layer.document.kinds.items():
-            at = (*layer.at, *table)
-            below = (lower.stated((*at, "kind")) for lower in reversed(self.items[:index]))
-            if kind != next((item for item in below if item is not None), None):
-                yield at
+    def _parts(self) -> Mapping[KeyPath, int]:
+        """Index of the last part in place of a table, by path."""
+        return {layer.at: index for index, layer in enumerate(self.items) if layer.part}
 
     def problem(self, path: KeyPath, message: str) -> Problem:
         """`Problem` at the place that states a value of the merged document, or its nearest enclosing table."""

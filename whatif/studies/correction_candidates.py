@@ -17,8 +17,8 @@ from whatif.core.term import Program
 from whatif.errors import UsageError
 from whatif.fitting.correction_choice import CorrectionProblem
 from whatif.models.quantities import FloatArray
-from whatif.schema.load import platform_names
 from whatif.schema.toml_text import rounded
+from whatif.schema.validated import platform_names
 from whatif.studies.measured_runs import MeasuredRuns
 from whatif.units import ONE, SECOND, Dimension, Quantity, format_quantity
 

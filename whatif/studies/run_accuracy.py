@@ -14,7 +14,7 @@ from whatif.core.sweep import PLATFORM_PARAMETER
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.schema.accuracy import AccuracyCard
-from whatif.schema.load import platform_names
+from whatif.schema.validated import platform_names
 from whatif.studies.measured_runs import MeasuredResult, MeasuredRuns
 
 ITERATION: Final = "iteration"

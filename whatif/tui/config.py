@@ -18,8 +18,8 @@ from whatif.errors import InvalidFileError, Problem, did_you_mean
 from whatif.paths import is_file
 from whatif.plotting.raster import MarkerName
 from whatif.schema.fields import StrictTable
-from whatif.schema.load import validate
 from whatif.schema.toml import Document, Layer, Layers, dotted, read_document, walk
+from whatif.schema.validated import validate
 from whatif.tui import page_registry
 from whatif.tui.themes import THEMES
 

@@ -20,7 +20,7 @@ from whatif.models.corrections import (
     count_of_fastest,
 )
 from whatif.schema.correction_tables import ApplicationCorrections, PlatformCorrections
-from whatif.schema.load import platform_names
+from whatif.schema.validated import platform_names
 from whatif.units import ONE, SECOND, Quantity
 
 CORRECTION: Final = "correction"
