@@ -128,10 +128,8 @@ def _styles_are_parsed_once():
 @pytest.fixture(scope="session")
 def _preloaded_workers():
     """Where the explorers of this process get their worker processes."""
-    workers = PreloadedWorkers()
-    yield workers
+    yield PreloadedWorkers()
     worker._end()
-    workers.close()
 
 
 @pytest.fixture(scope="module", autouse=True)
