@@ -128,8 +128,10 @@ def _styles_are_parsed_once():
 @pytest.fixture(scope="session")
 def _preloaded_workers():
     """Where the explorers of this process get their worker processes."""
-    yield PreloadedWorkers()
+    workers = PreloadedWorkers()
+    yield workers
     worker._end()
+    workers.close()
 
 
 @pytest.fixture(scope="module", autouse=True)
