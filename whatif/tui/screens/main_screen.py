@@ -232,8 +232,9 @@ class MainScreen(CommandScreen):
         self.query_one(ParameterPanel).display = shown
         # Classes of the screen would cost the styles of all widgets again; these are of no widget inside the parts.
         for part in (self.query_one("#below"), self.query_one("#answer")):
-            part.set_class(not explore, "-elsewhere", update=False)
-            self.app.stylesheet.update_nodes((part,), animate=True)
+            if part.has_class("-elsewhere") == explore:
+                part.set_class(not explore, "-elsewhere", update=False)
+                self.app.stylesheet.update_nodes((part,), animate=True)
         self.query_one(ParameterHelp).set_class(not shown, "-no-parameters")
 
     def _show_texts(self) -> None:
