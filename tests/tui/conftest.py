@@ -81,9 +81,10 @@ async def _until_quiet(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
             # A timer of Textual passes the new size on; a thread prepares the window.
             await asyncio.sleep(_LOOK_SECONDS)
         # Each drawing takes as long as dozens of messages: one for all of them.
-        if not _has_messages(app):
+        waiting = _has_messages(app)
+        if not waiting:
             app.screen._on_timer_update()
-        quiet = 0 if _is_busy(app) else quiet + 1
+        quiet = 0 if waiting or _is_busy(app) else quiet + 1
 
 
 def _is_busy(app: App[object]) -> bool:
