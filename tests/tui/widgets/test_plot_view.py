@@ -303,7 +303,7 @@ def test_the_cells_of_a_heat_map_have_the_colours_of_their_values(monkeypatch):
         strip = view.render_line(8)
         segments = [segment for segment in strip if set(segment.text) == {"▀"}]
         colours = [(segment.style.color.name, segment.style.bgcolor.name) for segment in segments]
-        expected = [view.get_component_rich_style(f"picture--heat-{level}").color.name for level in (0, 5, 11)]
+        expected = [view.shade(f"heat-{level}").color.name for level in (0, 5, 11)]
         assert colours == [(colour, colour) for colour in expected]
         assert len({len(segment.text) for segment in segments}) <= 2
 
@@ -315,7 +315,7 @@ def test_the_cells_of_a_heat_map_have_the_colours_of_their_values(monkeypatch):
 def test_every_heat_style_has_a_colour_of_its_own():
     async def check(app, pilot):
         view = app.query_one(PlotView)
-        colours = [view.get_component_rich_style(f"picture--{style}").color for style in HEAT_STYLES]
+        colours = [view.shade(style).color for style in HEAT_STYLES]
         assert len(set(colours)) == 12
 
     drive(check)

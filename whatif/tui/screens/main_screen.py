@@ -9,6 +9,8 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingsMap, BindingType
 from textual.containers import Horizontal
+from textual.reactive import Reactive
+from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
 from whatif.core.sweep_figure import breakdown
@@ -72,6 +74,8 @@ class MainScreen(CommandScreen):
         (160, "-wide"),
     ]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (16, "-low"), (30, "-tall")]  # noqa: RUF012
+    # The widgets draw the focus: nothing else of the screen is to be painted again.
+    focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 
     def __init__(self, state: ExplorerState, jobs: BackgroundJobs) -> None:
         super().__init__(jobs)
@@ -226,8 +230,11 @@ class MainScreen(CommandScreen):
         room = self.size.width >= 100 and not (self.page.WIDE and self.size.width < 160)
         shown = self._tree if self._tree is not None and not explore else explore or room
         self.query_one(ParameterPanel).display = shown
-        # Classes of the screen would cost the styles of all widgets again.
-        self.query("#below, #answer").set_class(not explore, "-elsewhere")
+        # Classes of the screen would cost the styles of all widgets again; these are of no widget inside the parts.
+        for part in (self.query_one("#below"), self.query_one("#answer")):
+            if part.has_class("-elsewhere") == explore:
+                part.set_class(not explore, "-elsewhere", update=False)
+                self.app.stylesheet.update_nodes((part,), animate=True)
         self.query_one(ParameterHelp).set_class(not shown, "-no-parameters")
 
     def _show_texts(self) -> None:

@@ -13,7 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from whatif.plotting.cells import TextRun
-from whatif.plotting.description import HEAT_STYLES, SERIES_STYLES
+from whatif.plotting.description import SERIES_STYLES
 from whatif.plotting.raster import MarkerName
 
 Shown = TypeVar("Shown")
@@ -33,16 +33,16 @@ HEAT_HUES: Final = {
     "heat-10": "#c2df23",
     "heat-11": "#fde725",
 }
-_HUES: Final = {style: f"${style}" for style in SERIES_STYLES} | HEAT_HUES
 
 
 class Picture(Widget):
     """Draws runs of named styles; the strips are kept until data, size or theme change.
 
-    The style names are component classes, so that a stylesheet or a theme recolours every picture alike.
+    The style names are component classes, so that a stylesheet or a theme recolours every picture alike. Heat has the
+    same colours in all themes: it is no class, for every one costs time with each change of the widget's styles.
     """
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"picture--{name}" for name in (*SERIES_STYLES, *HEAT_STYLES, *_ROLES)}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"picture--{name}" for name in (*SERIES_STYLES, *_ROLES)}
     # Curves have colours of their own: coloured texts of a theme may be too near to each other.
     DEFAULT_CSS = """
     Picture { height: 1fr; width: 1fr; }
@@ -53,7 +53,7 @@ class Picture(Widget):
     Picture > .picture--title { color: $foreground; text-style: bold; }
     Picture > .picture--over-dark { color: white; text-style: bold; }
     Picture > .picture--over-light { color: black; text-style: bold; }
-    """ + "".join(f"Picture > .picture--{style} {{ color: {hue}; }}\n" for style, hue in _HUES.items())
+    """ + "".join(f"Picture > .picture--{style} {{ color: ${style}; }}\n" for style in SERIES_STYLES)
     ALLOW_SELECT = False
     marker: var[MarkerName] = var("braille", init=False)
     """The kind of dots that curves are made of."""
@@ -125,6 +125,8 @@ class Picture(Widget):
 
     def shade(self, name: str) -> Style:
         """Style of a name in pictures."""
+        if name in HEAT_HUES:
+            return self.rich_style + Style(color=HEAT_HUES[name])
         component = f"picture--{name}"
         known = component in Picture.COMPONENT_CLASSES
         return self.get_component_rich_style(component) if known else self.rich_style
