@@ -11,6 +11,7 @@ import sqlite3
 import sys
 import tempfile
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ import whatif
 import whatif.cli.main
 import whatif.defects
 from tests.paths import ROOT
+from whatif.files import fitted_kernels
 from whatif.limits import LONG_TOPICS
 from whatif.studies.procurement import placing
 from whatif.validation.tables import TABLES
@@ -180,6 +182,19 @@ def _runs_of_studies_are_compared_once():
     placing._adjusted = adjusted_once
     yield
     placing._adjusted = adjusted
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _calibrations_are_fitted_once(once):
+    """Dozens of measurements of a simulated machine have the same calls: their fit is known by all that is fitted."""
+    fitted = fitted_kernels._fitted
+
+    def fitted_once(*calls):
+        return once(f"fit_{sha256(pickle.dumps(calls)).hexdigest()}", partial(fitted, *calls))
+
+    fitted_kernels._fitted = fitted_once
+    yield
+    fitted_kernels._fitted = fitted
 
 
 @pytest.fixture(scope="session")
