@@ -168,16 +168,14 @@ def _comparisons_are_computed_once(once):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _runs_of_studies_are_compared_once():
+def _runs_of_studies_are_compared_once(once):
     """Dozens of studies have the same applications with the same runs: their agreement is known by all that is read."""
-    adjusted, known = placing._adjusted, {}
+    adjusted = placing._adjusted
 
     def adjusted_once(scenario, path):
         layers = [(item.document.name, item.document.text, item.at) for item in scenario.program.loaded.layers.items]
         key = repr((layers, scenario.overrides, str(path), path.is_file() and path.read_bytes()))
-        if key not in known:
-            known[key] = adjusted(scenario, path)
-        return known[key]
+        return once(f"adjusted_{sha256(key.encode()).hexdigest()}", partial(adjusted, scenario, path))
 
     placing._adjusted = adjusted_once
     yield
