@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ import whatif.cli.main
 import whatif.defects
 from tests.paths import ROOT
 from tests.preloaded_workers import PreloadedWorkers
+from whatif.files import fitted_kernels
 from whatif.limits import LONG_TOPICS
 from whatif.studies.procurement import placing
 from whatif.tui.jobs import worker
@@ -197,20 +199,31 @@ def _comparisons_are_computed_once(once):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _runs_of_studies_are_compared_once():
+def _runs_of_studies_are_compared_once(once):
     """Dozens of studies have the same applications with the same runs: their agreement is known by all that is read."""
-    adjusted, known = placing._adjusted, {}
+    adjusted = placing._adjusted
 
     def adjusted_once(scenario, path):
         layers = [(item.document.name, item.document.text, item.at) for item in scenario.program.loaded.layers.items]
         key = repr((layers, scenario.overrides, str(path), path.is_file() and path.read_bytes()))
-        if key not in known:
-            known[key] = adjusted(scenario, path)
-        return known[key]
+        return once(f"adjusted_{sha256(key.encode()).hexdigest()}", partial(adjusted, scenario, path))
 
     placing._adjusted = adjusted_once
     yield
     placing._adjusted = adjusted
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _calibrations_are_fitted_once(once):
+    """Dozens of measurements of a simulated machine have the same calls: their fit is known by all that is fitted."""
+    fitted = fitted_kernels._fitted
+
+    def fitted_once(*calls):
+        return once(f"fit_{sha256(pickle.dumps(calls)).hexdigest()}", partial(fitted, *calls))
+
+    fitted_kernels._fitted = fitted_once
+    yield
+    fitted_kernels._fitted = fitted
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from functools import cache
 
-import pint
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -32,6 +31,9 @@ from whatif.units import (
 
 @cache
 def registry():
+    # Imported by the one worker that needs it: it takes a quarter of a second.
+    import pint
+
     pints = pint.UnitRegistry(non_int_type=float)
     pints.define("flop = [operation]")
     pints.define("op = flop")

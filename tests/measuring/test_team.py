@@ -15,9 +15,21 @@ from whatif.measuring.team import Team
 PROCESSORS = sorted(os.sched_getaffinity(0))[:2]
 
 
+LOOPS = (
+    {"do": "triad", "length": 64, "sweeps": 1},
+    {"do": "convolution", "length": 64, "sweeps": 1},
+    {"do": "multiply_add", "length": 64, "precision": "float32", "sweeps": 1},
+    {"do": "gemm", "shape": (2, 2, 2), "precision": "float64", "sweeps": 1},
+    {"do": "hpl", "plan": [[0, 2, 2, 2, 1]], "largest": 8},
+)
+
+
 @pytest.fixture(scope="module")
 def team():
+    """Workers of which one compiles the loops, so that the others find them compiled."""
     with Team(PROCESSORS) as found:
+        for loop in LOOPS:
+            found.rounds(1, 1, **loop)
         yield found
 
 

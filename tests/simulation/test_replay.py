@@ -177,6 +177,7 @@ def test_loggopsim_rows_are_equal_to_the_nanosecond_also_compiled(monkeypatch):
     rows = list(row_schedules())
     assert len(rows) == 98
     for schedule, row in rows[::3]:
+        monkeypatch.setattr(replay_module._Replayed, "operations", 0)
         assert round(replay_result(schedule, loggops_costs(row)).time / NANOSECOND, 6) == int(row["time_ns"]), row
 
 
@@ -244,6 +245,7 @@ MODELS = {
 @pytest.mark.parametrize("costs", MODELS.values(), ids=MODELS)
 def test_the_plain_and_the_compiled_kernel_agree_bit_for_bit(costs, monkeypatch):
     schedule = jittered(halo(6, 8, 5000, 6, 2e-5, 0), 1)
+    monkeypatch.setattr(replay_module._Replayed, "operations", 0)
     plain = replay_result(schedule, costs, NEIGHBOURS)
     monkeypatch.setattr(replay_module, "SMALL", 0)
     compiled = replay_result(schedule, costs, NEIGHBOURS)

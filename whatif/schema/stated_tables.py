@@ -14,7 +14,7 @@ Stated = Sequence[tuple[int, Mapping[str, Any]]]
 
 
 class StatedTable(NamedTuple):
-    """A table of several files, and what became of it when they were merged."""
+    """A table that several files state, and its content after they were merged."""
 
     stated: Stated
     merged: Mapping[str, Any]

@@ -279,7 +279,7 @@ class Layers:
         return {(): StatedTable.of(whole, self.merged, self._parts.get((), NEVER))}
 
     def _table(self, path: KeyPath) -> StatedTable | None:
-        """What the layers state about a table; None for what is no table of the merged document."""
+        """Table at a path of the merged document, as the layers state it; None for a value, and for an unknown path."""
         tables = self._tables
         if path not in tables:
             around = self._table(path[:-1])

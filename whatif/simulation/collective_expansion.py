@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +86,8 @@ def slot_count(algorithm: Algorithm, process_count: int) -> int:
 
 
 Slots = tuple[NDArray[np.generic], ...]
+_TYPES: Final = (np.bool_, np.bool_, np.int64, np.float64, np.int32, np.uint8)
+"""Types of the columns of slots."""
 
 
 def _slots(rounds: Rounds) -> Slots:
@@ -108,8 +110,19 @@ def _slots(rounds: Rounds) -> Slots:
         (0, 0, wait_count, 0),
         (Step.RECEIVE, Step.SEND, Step.JOIN, Step.COMPUTE),
     )
-    shapes = (receives.shape, sends.shape, joins.shape, receives.shape)
-    slots = ([np.broadcast_to(part, shape) for part, shape in zip(column, shapes, strict=True)] for column in columns)
-    if rounds.together:
-        return tuple(np.concatenate(parts, axis=1) for parts in slots)
-    return tuple(np.stack(parts, axis=-1).reshape(len(receives), -1) for parts in slots)
+    widths = [part.shape[1] for part in (receives, sends, joins, receives)]
+    ends = np.cumsum(widths).tolist()
+    places = [slice(end - width, end) if rounds.together else slice(at, None, len(widths))
+              for at, (width, end) in enumerate(zip(widths, ends, strict=True))]  # fmt: skip
+    shape = len(receives), ends[-1]
+    return tuple(_filled(shape, dtype, places, parts) for dtype, parts in zip(_TYPES, columns, strict=True))
+
+
+def _filled(
+    shape: tuple[int, int], dtype: type[np.generic], places: list[slice], parts: tuple[Any, ...]
+) -> NDArray[np.generic]:
+    """Column of slots with a part at each of some places."""
+    column = np.empty(shape, dtype)
+    for place, part in zip(places, parts, strict=True):
+        column[:, place] = part
+    return column

@@ -108,6 +108,8 @@ def _collectives(program: RankProgram, choose: Choose) -> CollectiveCalls:
     places = np.flatnonzero(IS_COLLECTIVE[program.kind])
     named = (program.kind[places], program.tag[places], program.peer[places], choose(program, places))
     columns = np.stack(named, axis=1).astype(np.int64)
+    if len(columns) == 1:
+        return CollectiveCalls(places, np.zeros(1, dtype=np.int64), columns)
     signatures, signature = np.unique(columns, axis=0, return_inverse=True)
     return CollectiveCalls(places, signature.ravel(), signatures)
 

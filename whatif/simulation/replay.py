@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,19 @@ from whatif.simulation.schedule import Costs, Places, Schedule, Step
 from whatif.simulation.schedule_checks import check_completion, check_schedule, cost_table, serial_time
 
 SMALL: Final = 50_000
-"""Most operations that are replayed in Python: loading the compiled kernel takes longer."""
+"""Most operations, of all replays so far, that are replayed in Python: loading the compiled kernel takes longer."""
 MOST_TICKS: Final = int(TICKS)
 """In a second."""
 LONGEST: Final = 4e18
 """Ticks of a run: a sum beyond would not fit 64 bits."""
 EVENTS_AT_A_TIME: Final = 2_000_000
 """Events after which a compiled run can be interrupted."""
+
+
+class _Replayed:
+    """Operations replayed so far: a sweep or a session replays small schedules hundreds of times."""
+
+    operations: ClassVar[int] = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,13 +74,19 @@ def replay(schedule: Schedule, places: Places, costs: Costs) -> Replay:
     check_schedule(schedule, places, costs)
     ticks = _ticks(schedule, costs)
     try:
-        state = _final_state(schedule, places, costs, ticks, compiled=len(schedule.step) > SMALL)
+        state = _final_state(schedule, places, costs, ticks, compiled=_pays_to_compile(len(schedule.step)))
     except CompilerError:
         state = _final_state(schedule, places, costs, ticks, compiled=False)
     simulated = _result(state, ticks)
     del state  # as large as the schedule, the checks need room too
     check_completion(schedule, simulated.end, simulated.match)
     return simulated
+
+
+def _pays_to_compile(operations: int) -> bool:
+    """Whether the compiled kernel replays some more operations; one for empty columns would be another kernel."""
+    _Replayed.operations += operations
+    return operations > 0 and _Replayed.operations > SMALL
 
 
 def _final_state(schedule: Schedule, places: Places, costs: Costs, ticks: int, *, compiled: bool) -> ReplayState:

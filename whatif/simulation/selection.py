@@ -86,6 +86,8 @@ class Selection:
         found: NDArray[np.int64] = _places(self.named)[kinds]
         for kind, rule in LIBRARIES.get(self.library, {}).items():
             ruled = np.flatnonzero((kinds == kind) & (kind not in dict(self.named)))
+            if not ruled.size:
+                continue
             known, number = np.unique(sizes[ruled], return_inverse=True)
             chosen = [_place(kind, rule(size, process_count)) for size in known.tolist()]
             found[ruled] = np.array(chosen, dtype=np.int64)[number]
