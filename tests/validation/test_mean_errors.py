@@ -10,7 +10,10 @@ import pytest
 import whatif
 from whatif.limits import LONG_TOPICS, VALIDATION_TOPICS
 from whatif.units import ONE
+from whatif.validation.matrix_products import predicted_times
 from whatif.validation.measured_kinds import error_table, joined, joined_by, mean_error, mean_errors
+from whatif.validation.message_collectives import series_of, time_ratios
+from whatif.validation.tables import rows_of
 
 TOPICS = [topic for topic in VALIDATION_TOPICS if topic not in LONG_TOPICS]
 BY_ROW = ["serving", "training", "first_tokens", "decoding", "power", "power_caps", "kernel_sizes", "programs",
@@ -38,6 +41,35 @@ def test_errors_of_all_kinds_together_are_those_of_the_rows(found, topic):
     assert counts.sum() == len(errors)
     assert np.average(means, weights=counts) == pytest.approx(np.abs(errors).mean())
     assert np.average(biases, weights=counts) == pytest.approx(errors.mean())
+
+
+def test_errors_of_collectives_of_mpi_are_those_of_all_sizes_of_all_series(found):
+    means = {it.kind: it for it in found["mpi_collectives"].means}
+    for kind in ("allreduce, best", "alltoall, pairwise"):
+        operation, algorithm = kind.split(", ")
+        series = [its for its in series_of(rows_of("mpi_collectives.csv")) if its[0]["collective"] == operation]
+        errors = np.concatenate([time_ratios(its, algorithm) for its in series]) - 1
+        assert means[kind].count == len(errors)
+        assert (means[kind].error, means[kind].bias) == pytest.approx((np.abs(errors).mean(), errors.mean()))
+
+
+def test_errors_of_products_are_those_of_all_shapes(found):
+    rows = [row for row in rows_of("gemm.csv") if row["use"] == "held out"]
+    errors = []
+    for row in rows:
+        shape = {key: np.array(float(row[key])) for key in ("m", "n", "k")}
+        measured = 2 * float(np.prod(list(shape.values()))) / (1e12 * float(row["rate_Tflop_s"]))
+        errors.append(float(predicted_times(row["gpu"], row["precision"], shape)) / measured - 1)
+    (mean,) = (it for it in found["gemm"].means if it.kind == "held out")
+    assert mean.count == len(errors)
+    assert (mean.error, mean.bias) == pytest.approx((np.abs(errors).mean(), np.mean(errors)))
+
+
+def test_both_simulators_of_schedules_have_their_error(found):
+    event, recurrence = found["schedules"].means
+    assert (event.kind, event.error, recurrence.kind, recurrence.error) == ("event loop", 0, "recurrences", 0)
+    times = found["schedules"].columns["recurrence_time"].values
+    assert (event.count, recurrence.count) == (len(times), np.isfinite(times).sum())
 
 
 def test_kinds_are_apart():

@@ -174,7 +174,7 @@ def calibrate(
 
 
 def comparisons(*topics: str) -> Comparisons:
-    """Comparisons of the models with published results and other simulators, a table for each topic.
+    """Comparisons of the models with published results and other simulators: a table for each topic, and mean errors.
 
     Topics are those of `VALIDATION_TOPICS` in `whatif.limits`, by default all but `LONG_TOPICS`, `hpl` and `top500`,
     which take minutes. A table is computed when it is first used. Raise `UsageError` for another topic.

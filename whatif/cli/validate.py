@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 @click.option("--runs", type=FilePath(path_type=Path), metavar="FILE",
               help="CSV file of measured runs.  [default: that of the scenario]")  # fmt: skip
 @click.option("--by", type=OneOf(ERROR_ROWS),
-              help="Rows: each result of each run, or mean errors by result or topic.  [default: run]")  # fmt: skip
+              help="Rows: each result of each run, or mean errors by result or topic.  [default: run; without an "
+                   "argument: result]")  # fmt: skip
 @click.option("--tolerance", metavar="SHARE",
               help="Exit with 5 if the mean absolute error of a result is larger: `15 %` or 0.15.")  # fmt: skip
 @output_options(picture=False, formats=(*TABLE_FORMATS, "toml"))

@@ -138,7 +138,7 @@ def _write_columns(results: Iterable[Result], out: TextIO, width: int | None) ->
     for result in results:
         columns = result.table().columns
         widths = column_rows(Table({name: columns[name] for name in shown.columns}), out, widths)
-    return omission(whole, shown, width or 0)
+    return "" if width is None else omission(whole, shown, width)
 
 
 def _worth_showing(result: Result) -> Table:
