@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -146,7 +146,7 @@ def worth_showing(table: Table) -> Table:
     return Table(kept, table.notes)
 
 
-def narrowed(table: Table, width: int, optional: Iterable[Collection[str]]) -> Table:
+def narrowed(table: Table, width: int, optional: Sequence[Collection[str]]) -> Table:
     """Table without as many groups of optional columns, the first ones first, as needed for a width in characters.
 
     If that is not enough, texts of the first column are cut at their start, as the end of a path is more useful.

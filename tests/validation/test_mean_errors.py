@@ -10,6 +10,8 @@ import pytest
 import whatif
 from whatif.limits import LONG_TOPICS, VALIDATION_TOPICS
 from whatif.units import ONE
+from whatif.validation import tables
+from whatif.validation.hpl_runs import RunComparison
 from whatif.validation.matrix_products import predicted_times
 from whatif.validation.measured_kinds import error_table, joined, joined_by, mean_error, mean_errors
 from whatif.validation.message_collectives import series_of, time_ratios
@@ -70,6 +72,22 @@ def test_both_simulators_of_schedules_have_their_error(found):
     assert (event.kind, event.error, recurrence.kind, recurrence.error) == ("event loop", 0, "recurrences", 0)
     times = found["schedules"].columns["recurrence_time"].values
     assert (event.count, recurrence.count) == (len(times), np.isfinite(times).sum())
+
+
+def test_runs_of_hpl_with_a_reference_have_mean_errors_by_reference(monkeypatch):
+    runs = [
+        RunComparison("emulator", "one", 1.0, 1.1, 0.1),
+        RunComparison("Dahu", "two", 2.0, 1.4, -0.3),
+        RunComparison("emulator", "three", 1.0, 0.8, -0.2),
+        RunComparison("emulator", "mean absolute error of 2", np.nan, np.nan, 0.15),
+        RunComparison("emulator", "default of a what-if", 1.0, 1.0, np.nan),
+    ]
+    monkeypatch.setattr(tables, "compared", lambda *_: runs)
+    table = tables.hpl()
+    assert len(table) == len(runs)
+    assert [(it.kind, it.count) for it in table.means] == [("emulator", 2), ("Dahu", 1)]
+    assert [it.error for it in table.means] == pytest.approx([0.15, 0.3])
+    assert [it.bias for it in table.means] == pytest.approx([-0.05, -0.3])
 
 
 def test_kinds_are_apart():

@@ -23,9 +23,10 @@ from whatif.schema.load import Loaded, load_document, load_platform, open_docume
 from whatif.schema.parameters import fits_of_parts, sources_of, worst
 from whatif.schema.phase_edits import PhaseEdit, edited, on_disk, rebased
 from whatif.schema.relative import absolute_overrides, is_relative
-from whatif.schema.removal import NONE, removes
+from whatif.schema.removal import removes
 from whatif.schema.rewriting import rewritten
 from whatif.schema.scenario_spec import ScenarioSpec
+from whatif.schema.stated_tables import REMOVED
 from whatif.schema.toml import Document
 from whatif.units import Dimension
 
@@ -168,7 +169,7 @@ class Scenario:
         states drops its override.
         """
         again = {path: text for path, text in texts.items() if path in self.overrides and is_relative(text)}
-        gone = {path for path, text in texts.items() if str(text).strip() == NONE and self._drops(path)}
+        gone = {path for path, text in texts.items() if str(text).strip() == REMOVED and self._drops(path)}
         stated = {**self.overrides, **texts, **{path: self.overrides[path] for path in again}}
         kept = {path: text for path, text in stated.items() if path not in gone}
         return self.changed(kept | absolute_overrides(again, lambda _: self._loaded(kept, self.platform)))

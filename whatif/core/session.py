@@ -23,8 +23,9 @@ from whatif.schema.distributions import Uncertain
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import STATED, Parameter
 from whatif.schema.relative import absolute
-from whatif.schema.removal import NONE, is_known, removes
+from whatif.schema.removal import is_known, removes
 from whatif.schema.scenario_spec import ScenarioSpec
+from whatif.schema.stated_tables import REMOVED
 from whatif.units import Quantity, format_quantity
 
 CURVE_POINTS: Final = 200
@@ -165,7 +166,7 @@ class Session:
 
         Raise `WhatifError` if the value is not allowed.
         """
-        if self._unstated(path) or (text.strip() == NONE and self._removable(path)):
+        if self._unstated(path) or (text.strip() == REMOVED and self._removable(path)):
             return self.with_scenario(self.scenario.with_overrides({path: text}))
         parameter, original = self.parameter(path), self._original(path)
         text = self.absolute(path, text)

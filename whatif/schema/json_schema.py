@@ -14,8 +14,8 @@ from pydantic import BaseModel
 
 from whatif.schema.field_help import SchemaWithHelp
 from whatif.schema.platform_spec import PlatformSpec
-from whatif.schema.removal import NONE
 from whatif.schema.scenario_spec import ScenarioSpec
+from whatif.schema.stated_tables import REMOVED
 from whatif.schema.study_spec import StudySpec
 from whatif.schema.toml import FORMAT
 
@@ -49,7 +49,7 @@ def _partial(kind: str, source: Node) -> Node:
     extending = (*_PARTS, *_OF_SCENARIOS) if kind == "scenario" else _PARTS
     for name in extending:
         source["$defs"][name]["properties"]["extends"] = _PART
-    schema = _rewritten(source, NONE, ("required",))
+    schema = _rewritten(source, REMOVED, ("required",))
     schema["properties"]["extends"] = _EXTENDS
     if kind == "scenario":
         _name_or_table(schema)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -13,14 +13,12 @@ from whatif.schema.explain_errors import types_at
 from whatif.schema.stated_tables import REMOVED
 from whatif.schema.toml import KeyPath, Layers, walk, without
 
-NONE: Final = REMOVED
-
 
 def without_removed(model: type[BaseModel], layers: Layers) -> Layers:
     """Layers without the values that one of them removes; raise `InvalidFileError` for one that cannot be removed."""
     if not any(layer.document.removes_any for layer in layers.items):
         return layers
-    removed = [path for path, value in walk(layers.merged) if value == NONE and removes(model, layers, path)]
+    removed = [path for path, value in walk(layers.merged) if value == REMOVED and removes(model, layers, path)]
     problems = list(_problems(model, layers, removed))
     if problems:
         raise InvalidFileError(problems)
@@ -44,9 +42,9 @@ def removes(model: type[BaseModel], layers: Layers, path: KeyPath) -> bool:
 def _problems(model: type[BaseModel], layers: Layers, removed: list[KeyPath]) -> Iterator[Problem]:
     for path in removed:
         if any(field.is_required() for field in _fields(model, layers, path)):
-            yield layers.problem(path, f"`{path[-1]}` is required and cannot be removed with `{NONE}`")
-        elif not any(layer.stated(path) not in (None, NONE) for layer in layers.items):
-            message = f"`{NONE}` removes an inherited value, but nothing that is extended states `{path[-1]}`"
+            yield layers.problem(path, f"`{path[-1]}` is required and cannot be removed with `{REMOVED}`")
+        elif not any(layer.stated(path) not in (None, REMOVED) for layer in layers.items):
+            message = f"`{REMOVED}` removes an inherited value, but nothing that is extended states `{path[-1]}`"
             yield layers.problem(path, message)
 
 
@@ -66,7 +64,7 @@ def _fields(model: type[BaseModel], layers: Layers, path: KeyPath) -> list[Field
 def _is_text(annotation: Any) -> bool:
     """Whether `none` is a value of a type."""
     if get_origin(annotation) is Literal:
-        return NONE in get_args(annotation)
+        return REMOVED in get_args(annotation)
     if get_origin(annotation) is dict:
         return False
     return annotation in (str, Any) or any(map(_is_text, get_args(annotation)))

@@ -11,8 +11,9 @@ from whatif.errors import UsageError
 from whatif.schema.fields import LARGEST_INTEGER
 from whatif.schema.load import Loaded, load_document
 from whatif.schema.parameters import Parameter, parameter_table
-from whatif.schema.removal import NONE, removes
+from whatif.schema.removal import removes
 from whatif.schema.scenario_spec import ScenarioSpec
+from whatif.schema.stated_tables import REMOVED
 from whatif.schema.toml import Document, KeyPath
 from whatif.schema.toml_sections import with_platform_table, with_values
 from whatif.schema.toml_text import toml_value
@@ -52,7 +53,7 @@ def _is_own_removal(path: KeyPath, document: Document, loaded: Loaded) -> bool:
     """Whether an override removes a value that this file alone states, so that its line goes."""
     layers = loaded.layers
     stated = [layer for layer in layers.items if layer.stated(path) is not None]
-    removed = bool(stated) and removes(ScenarioSpec, layers, path) and stated[-1].stated(path) == NONE
+    removed = bool(stated) and removes(ScenarioSpec, layers, path) and stated[-1].stated(path) == REMOVED
     return removed and all(layer.document.name == document.name for layer in stated[:-1])
 
 

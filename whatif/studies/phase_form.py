@@ -12,7 +12,7 @@ from whatif.errors import InvalidFileError, WhatifError
 from whatif.schema.fields import QuantityField
 from whatif.schema.parameters import KnownKey, table_keys
 from whatif.schema.relative import is_relative
-from whatif.schema.removal import NONE
+from whatif.schema.stated_tables import REMOVED
 from whatif.studies.choice_lists import Choice, value_choices
 from whatif.units import ONE, customary_unit, format_quantity
 
@@ -109,7 +109,7 @@ def _is_required(key: KnownKey, path: str) -> bool:
 def form_values(fields: Iterable[FormField], texts: Mapping[str, str]) -> dict[str, str]:
     """Overrides by path that the changed texts of a form mean: an empty text removes a value."""
     changed = {field.path: texts.get(field.path, field.text).strip() for field in fields}
-    return {field.path: changed[field.path] or NONE for field in fields if changed[field.path] != field.text}
+    return {field.path: changed[field.path] or REMOVED for field in fields if changed[field.path] != field.text}
 
 
 def form_problems(scenario: Scenario, fields: tuple[FormField, ...], texts: Mapping[str, str]) -> dict[str, str]:

@@ -35,7 +35,7 @@ class Title(Horizontal):
         pages.show(page, width)
         room = width - _BADGE - pages.cells
         asked.display = room >= min(len(name) + _SPACES, _QUESTION)
-        badge = "whatif" if asked.display else _cut(name, _BADGE + room - _SPACES - 1)
+        badge = "whatif" if asked.display else _cut(name, max(_BADGE + room - _SPACES - 1, 1))
         text, shown = f"{badge}{'*' if unsaved else ' '}", self.query_one("#badge", KeptStatic)
         shown.update(text, layout=len(text) != len(str(shown.content)))
         asked.update(Content(question if room >= _QUESTION else name))
