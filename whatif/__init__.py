@@ -13,6 +13,7 @@ True
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -128,7 +129,8 @@ __all__ = ["__version__", *_MODULES]  # noqa: PLE0604 - `EXPORTS` is the one lis
 def __getattr__(name: str) -> Any:
     """Public function or type, imported when it is first used: the command line starts without it."""
     if name not in _MODULES:
-        raise AttributeError(f"module `whatif` has no attribute `{name}`")
+        # With its object, so that Python suggests the nearest public name.
+        raise AttributeError(f"module `whatif` has no attribute `{name}`", name=name, obj=sys.modules[__name__])
     return getattr(import_module(_MODULES[name]), name)
 
 

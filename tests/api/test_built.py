@@ -116,8 +116,16 @@ def test_scenario_on_a_built_platform_is_resolved_into_one_file(ours, tmp_path):
 )
 def test_repr_has_a_few_lines(shown):
     lines = repr(shown).splitlines()
-    assert len(lines) <= 15
+    assert len(lines) <= 20
     assert all(len(line) <= 160 for line in lines)
+
+
+def test_repr_of_a_single_point_has_all_of_its_values():
+    lines = repr(whatif.run("jacobi2d")).splitlines()
+    assert lines[:2] == ["<Result: 1 row>", "total_time: 1.1838 s"]
+    assert "terms.halo: 150.76 us" in lines
+    sought = whatif.seek("minimd", "platform.node.gpu.dram_bandwidth", "iteration_time <= 95 %")
+    assert len(repr(sought).splitlines()) == 3
 
 
 @pytest.mark.parametrize(

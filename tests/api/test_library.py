@@ -75,8 +75,10 @@ def test_arrays_are_in_base_units_and_xarray_has_a_dimension_for_each_axis():
     assert found["total_time"].attrs["units"] == "s"
     assert_allclose(found["total_time"].sel(platform="lassen"), swept["total_time"][:, 1], rtol=0, atol=0)
     assert found["total_time_band"].dims == ("quantile", bandwidth, "platform")
-    with pytest.raises(KeyError):
-        _ = swept["nope"]
+    with pytest.raises(KeyError, match="did you mean `total_time`"):
+        _ = swept["total_tim"]
+    with pytest.raises(KeyError, match=r"did you mean `terms\.stencil`"):
+        _ = swept["stencil"]
 
 
 def test_a_second_iteration_of_a_sweep_counts_its_points_once():
@@ -93,6 +95,10 @@ def test_errors_are_those_of_the_command_line():
         whatif.run("jacobi2d", platform="sumit")
     with pytest.raises(whatif.WhatifError, match="no such parameter"):
         whatif.sweep("jacobi2d", {"platform.node.gpus": [1, 2]})
+    with pytest.raises(whatif.WhatifError, match="is not an axis"):
+        whatif.sweep("jacobi2d", ["platform.node.gpu_count=1, 2"])
+    with pytest.raises(whatif.WhatifError, match="for a grid, sweep each alone"):
+        whatif.sweep("jacobi2d", {"platform.node.gpu_count": [1, 2], "application.rank_count": [6, 12, 24]})
 
 
 def test_a_budget_without_platforms_is_spent_on_those_of_the_scenarios(tmp_path):

@@ -81,7 +81,7 @@ def test_break_even_is_where_both_platforms_have_the_same_result():
     assert (row["less_below"], row["less_above"]) == ("Lassen", "Summit")
     assert found.to_pandas().attrs["units"][BANDWIDTH] == "B/s"
     assert [line.label for line in found.picture().lines] == ["Summit", "Lassen"]
-    assert repr(found).startswith("<BreakEven: 1 rows>")
+    assert repr(found).startswith("<BreakEven: 1 row>")
 
 
 def test_a_platform_built_in_python_can_be_the_other_one():

@@ -15,7 +15,7 @@ from whatif.core.calibration_notes import model_notes
 from whatif.core.evaluate import Evaluation, Texts
 from whatif.core.fit_range import Points, extrapolations
 from whatif.core.machine_notes import notes_by_machine
-from whatif.core.term import Program
+from whatif.core.term import Program, no_result
 from whatif.core.uncertainty import Bands, Sampling, bands_of
 from whatif.errors import UsageError
 from whatif.extras import install_command
@@ -139,7 +139,7 @@ class Result(Presentable):
     def __getitem__(self, name: str) -> FloatArray:
         """Result column, or phase as `terms.NAME`; NaN at infeasible points."""
         if name not in self.dimensions:
-            raise KeyError(name)
+            raise KeyError(no_result(name, self.dimensions))
         return self.grid.spread(array_of(self, name))
 
     def dimension_of(self, name: str) -> Dimension:

@@ -62,8 +62,9 @@ def parse_axis(name: str, parameters: Mapping[str, SweepText], program: Program,
         raise UsageError(f"sweep `{empty}`: state at least one value")
     sizes = {path: len(array) for path, array in values.items()}
     if len(set(sizes.values())) > 1:
-        listed = ", ".join(f"{path}: {size}" for path, size in sizes.items())
-        raise UsageError(f"sweep `{name}`: tied parameters need the same number of values ({listed})")
+        numbers = ", ".join(f"{path}: {size}" for path, size in sizes.items())
+        wrong = f"tied parameters need the same number of values ({numbers})"
+        raise UsageError(f"sweep `{name}`: {wrong}; for a grid, sweep each alone")
     return Axis(name, values, {path: _written(text) for path, text in parameters.items()})
 
 
@@ -308,6 +309,8 @@ def _refuse_absent(scenario: Scenario, grid: Grid) -> None:
 def _axis(axis: AxisSpec, program: Program, limit: int) -> Axis:
     if isinstance(axis, str):
         return parse_option(axis, program, limit)
+    if not isinstance(axis, Mapping):
+        raise UsageError(f"sweep: `{axis}` is not an axis: a text, or values by parameter")
     if not axis:
         raise UsageError("sweep: state at least one parameter")
     texts = {path: _texts(path, values, program) for path, values in axis.items()}

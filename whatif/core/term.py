@@ -169,9 +169,7 @@ class Program:
         if result in self.missing:
             raise UsageError(self.lack(result))
         if result not in self.results:
-            phase = f"terms.{result}"
-            hint = f"; did you mean `{phase}`?" if phase in self.results else did_you_mean(result, self.results)
-            raise UsageError(f"`{result}`: no such result or phase{hint}")
+            raise UsageError(no_result(result, self.results))
         return self.results[result]
 
     def lack(self, result: str) -> str:
@@ -230,6 +228,13 @@ class Program:
 
     def _parameters_of(self, names: Iterable[str]) -> frozenset[str]:
         return frozenset(self.upstream(names) & self.parameters.keys())
+
+
+def no_result(name: str, known: Iterable[str]) -> str:
+    """Message on a name that is none of the known results and phases."""
+    phase = f"terms.{name}"
+    hint = f"; did you mean `{phase}`?" if phase in known else did_you_mean(name, known)
+    return f"`{name}`: no such result or phase{hint}"
 
 
 def as_array(value: float | FloatArray) -> FloatArray:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from whatif.errors import UsageError
 from whatif.table import Table
-from whatif.table_writers import TABLE_WRITERS, worth_showing
+from whatif.table_writers import column_lines, named_rows, worth_showing
+from whatif.units import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,7 +99,7 @@ class Presentable:
     def __repr__(self) -> str:
         """The type, the number of rows, and the first rows."""
         table = worth_showing(self.table())
-        return f"<{type(self).__name__}: {len(table)} rows>\n{_head(table)}"
+        return "\n".join([f"<{type(self).__name__}: {counted(len(table), 'row')}>", *_head(table)])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,8 +122,12 @@ def plotted(description: Drawable, path: str | Path | None = None) -> Figure:
     return draw(description)
 
 
-def _head(table: Table) -> str:
-    out = io.StringIO()
-    TABLE_WRITERS["table"](table.head(SHOWN_ROWS), out)
-    lines = [line[: SHOWN_WIDTH - 1] + "…" if len(line) > SHOWN_WIDTH else line for line in out.getvalue().splitlines()]
-    return "\n".join([*lines, "…"] if len(table) > SHOWN_ROWS else lines)
+def _head(table: Table) -> list[str]:
+    """First rows, cut at the right; a single row that is too wide has a line for each column."""
+    lines = column_lines(table.head(SHOWN_ROWS))
+    if len(table) == 1 and max(map(len, lines)) > SHOWN_WIDTH:
+        out = io.StringIO()
+        named_rows(table, out)
+        return out.getvalue().rstrip().splitlines()
+    lines = [line[: SHOWN_WIDTH - 1] + "…" if len(line) > SHOWN_WIDTH else line for line in lines]
+    return [*lines, "…"] if len(table) > SHOWN_ROWS else lines
