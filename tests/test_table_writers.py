@@ -56,8 +56,9 @@ def test_long_paths_are_cut_at_their_start():
 def test_shares_are_read_in_per_cent_by_people_and_as_numbers_by_programs():
     shares = [0.41393, -0.0099455, 0.00031572, 0.0, 12.5, np.nan]
     table = Table.of_rows({"share_left": ONE}, [[share] for share in shares], shares=("share_left",))
-    assert [cell for (cell,) in shown_rows(table)] == ["41.4%", "-0.995%", "0.0316%", "0%", "1250%", "-"]
-    assert [cell.text for (cell,) in table_rows(table.head(2)).cells] == ["41.4%", "-0.995%"]
+    assert [cell for (cell,) in shown_rows(table)] == ["+41.4%", "-0.995%", "+0.0316%", "0%", "+1250%", "-"]
+    assert [cell.text for (cell,) in table_rows(table.head(2)).cells] == ["+41.4%", "-0.995%"]
+    assert [cell for (cell,) in shown_rows(table.head(1))] == ["41.4%"]
     assert [row["share_left"] for row in table.to_dict()["rows"]] == [*shares[:5], None]
     out = io.StringIO()
     csv_rows(table, out)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from whatif.units import JOULE, ONE, Dimension, format_quantity, parse_unit
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_SHARES: Final = ("_fraction", "_utilisation", "residual")
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +28,7 @@ class Column:
     written: str = ""
     """Unit in which the values were written, such as `ms`; empty for the base unit, or if it is not known."""
     is_share: bool = False
-    """Whether people read the values in per cent."""
+    """Whether people read the values in per cent, with signs if there are negative ones."""
 
     @property
     def size(self) -> float:
@@ -40,8 +42,13 @@ class Column:
     def text(self, value: float) -> str:
         """Text of one of its numbers for people."""
         if self.is_share and math.isfinite(value):
-            return f"{format_quantity(100 * value, ONE, 3)}%"
+            sign = "+" if value > 0 and self._has_negative else ""
+            return f"{sign}{format_quantity(100 * value, ONE, 3)}%"
         return format_quantity(value, self.dimension or ONE, 5, self._least_energy)
+
+    @cached_property
+    def _has_negative(self) -> bool:
+        return bool((self.values < 0).any())
 
     @cached_property
     def _least_energy(self) -> float:
@@ -73,12 +80,15 @@ class Table:
     ) -> Table:
         """Table of rows with one cell per column; columns without a dimension hold objects such as texts.
 
-        People read the columns `shares` in per cent.
+        People read the columns `shares`, and those with the names of shares and relative residuals, in per cent.
         """
         cells: Iterable[Sequence[Any]] = zip(*rows, strict=True) if rows else [()] * len(columns)
+        read_in_percent = {*shares, *(name for name in columns if name.endswith(_SHARES))}
         filled = {
             name: Column(
-                np.array(values, dtype=object if dimension is None else np.float64), dimension, is_share=name in shares
+                np.array(values, dtype=object if dimension is None else np.float64),
+                dimension,
+                is_share=name in read_in_percent,
             )
             for (name, dimension), values in zip(columns.items(), cells, strict=True)
         }
@@ -143,6 +153,11 @@ def noted(notes: Mapping[str, str], warnings: Iterable[str] = ()) -> dict[str, s
     """Notes with warnings, a line each (`Table.warnings`); empty notes are left out."""
     texts = {**notes, "warnings": "\n".join(warnings)}
     return {name: text for name, text in texts.items() if text}
+
+
+def share_column(values: NDArray[Any]) -> Column:
+    """Column of shares or relative errors, which people read in per cent."""
+    return Column(values, ONE, is_share=True)
 
 
 def text_column(items: Iterable[str]) -> Column:

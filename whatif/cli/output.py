@@ -111,8 +111,7 @@ class Output:
         if self.file_format == "toml":
             self.write_toml(cast("TomlResult", result))
             return
-        tables = {"table": result.readable_table, "markdown": result.document_table, "html": result.document_table}
-        table = tables.get(self.file_format, result.table)()
+        table = result.readable_table() if self.file_format == "table" else result.table()
         if len(table) or self.file_format != "table":
             self.print_table(table, result.optional_columns)
 

@@ -231,7 +231,7 @@ class Program:
 
 
 def no_result(name: str, known: Iterable[str]) -> str:
-    """Message on a name that is none of the known results and phases."""
+    """Message on an unknown name of a result or phase."""
     phase = f"terms.{name}"
     hint = f"; did you mean `{phase}`?" if phase in known else did_you_mean(name, known)
     return f"`{name}`: no such result or phase{hint}"

@@ -32,7 +32,7 @@ from whatif.fitting.fit_result import Fit
 from whatif.fitting.library_points import ALGORITHMS, CollectivePoints, LibrarySheet
 from whatif.models.quantities import FloatArray
 from whatif.schema.platform_spec import Grade
-from whatif.table import Column, Table, text_column
+from whatif.table import Column, Table, share_column, text_column
 from whatif.table_writers import column_lines
 from whatif.units import BYTE, ONE, SECOND, counted, format_quantity
 
@@ -177,4 +177,4 @@ def _point_table(fit: CollectivesFit) -> Table:
         "time": Column(points.times, SECOND),
         "fitted_time": Column(points.times * (1 + fit.fitted_errors), SECOND),
     }
-    return Table({**columns, **{name: Column(values, ONE) for name, values in numbers.items()}})
+    return Table({**columns, **{name: share_column(values) for name, values in numbers.items()}})

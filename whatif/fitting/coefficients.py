@@ -12,8 +12,8 @@ from whatif.fitting.blas_costs import COMPARED, KernelFit
 from whatif.fitting.fit_result import Fit, root_mean_square
 from whatif.fitting.processors import processors
 from whatif.models.quantities import FloatArray
-from whatif.table import Column, Table
-from whatif.units import ONE, SECOND
+from whatif.table import Column, Table, share_column
+from whatif.units import SECOND
 from whatif.vocabulary import MATRIX_TERMS
 
 _DEVIATION = "deviation_"
@@ -83,7 +83,7 @@ def _points(columns: Mapping[str, Any], fitted: FloatArray) -> Table:
     """Coefficient `mnk` of each row relative to that of the model."""
     labels: dict[str, Column] = {name: Column(columns[name]) for name in ("node", "cpu", "run") if name in columns}
     numbers = {"mnk": Column(columns["mnk"], SECOND), "fitted_mnk": Column(fitted, SECOND)}
-    return Table({**labels, **numbers, "residual": Column(fitted / columns["mnk"] - 1, ONE)})
+    return Table({**labels, **numbers, "residual": share_column(fitted / columns["mnk"] - 1)})
 
 
 def _comparison(measured: FloatArray, fitted: Mapping[str, FloatArray], used: Sequence[int], noise: str) -> Table:

@@ -148,7 +148,7 @@ def error_table(points: CollectivePoints, errors: Mapping[str, FloatArray]) -> T
     for operation, count in sorted(dict.fromkeys(zip(points.operations, points.ranks, strict=True))):
         own = (points.operations == operation) & (points.ranks == count)
         cells.append([operation, count, *_summary(own & large, errors), *_summary(own & ~large, errors)])
-    return Table.of_rows(columns, cells)
+    return Table.of_rows(columns, cells, shares=[name for name in columns if name.startswith(tuple(errors))])
 
 
 def _summary(rows: NDArray[np.bool_], errors: Mapping[str, FloatArray]) -> list[float]:

@@ -10,7 +10,7 @@ from whatif.fitting.fit_result import Fit
 from whatif.fitting.gpu_rates import GpuFit
 from whatif.fitting.host_bandwidths import HostFit
 from whatif.fitting.message_parameters import NetworkFit
-from whatif.table import Column, Table, text_column
+from whatif.table import Column, Table, share_column, text_column
 from whatif.units import BYTE, BYTE_PER_SECOND, ONE, SECOND, Dimension, format_quantity
 
 _UNKNOWN = "not known"
@@ -57,7 +57,7 @@ def point_table(fit: NetworkFit) -> Table:
             "process_count": Column(count, ONE),
             "time": Column(time, SECOND),
             "fitted_time": Column(time * (1 + residual), SECOND),
-            "residual": Column(residual, ONE),
+            "residual": share_column(residual),
         }
     )
 
@@ -99,7 +99,7 @@ def host_points(fit: HostFit) -> Table:
             "cores": Column(fit.cores, ONE),
             "measured": Column(fit.measured, BYTE_PER_SECOND),
             "fitted": Column(fit.fitted, BYTE_PER_SECOND),
-            "residual": Column(fit.fitted / fit.measured - 1, ONE),
+            "residual": share_column(fit.fitted / fit.measured - 1),
         }
     )
 

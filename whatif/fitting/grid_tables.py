@@ -9,7 +9,7 @@ import numpy as np
 from whatif.fitting.grid import GridFit, held_out_times
 from whatif.fitting.grid_advice import Advice, PredictedRuns
 from whatif.fitting.grid_runs import DIMENSIONS, RATES, GridRuns, terms_of
-from whatif.table import Column, Table
+from whatif.table import Column, Table, share_column
 from whatif.units import ONE, SECOND, Dimension, format_quantity
 
 DIGITS: Final = 9
@@ -72,10 +72,10 @@ def runs_table(fit: GridFit) -> Table:
         columns |= {f"{name}_time": Column(measured, SECOND), f"{name}_fitted": Column(times, SECOND)}
     held_out = held_out_times(fit)
     with np.errstate(divide="ignore", invalid="ignore"):
-        columns["residual"] = Column(fitted["total"] / runs.total_time - 1, ONE)
+        columns["residual"] = share_column(fitted["total"] / runs.total_time - 1)
         columns |= {
             "held_out": Column(held_out, SECOND),
-            "held_out_residual": Column(held_out / runs.total_time - 1, ONE),
+            "held_out_residual": share_column(held_out / runs.total_time - 1),
         }
     return Table(columns)
 
@@ -104,6 +104,6 @@ def advice_table(advice: Advice) -> Table:
             "time": Column(advice.total_time[chosen], SECOND),
             "cost": Column(advice.cost[chosen], SECOND),
             "half_width": Column(after, SECOND),
-            "narrower": Column(1 - after / advice.before, ONE),
+            "narrower": share_column(1 - after / advice.before),
         }
     )

@@ -24,7 +24,7 @@ from whatif.fitting.mixture import Mixture, mixture
 from whatif.fitting.regression import non_negative
 from whatif.fitting.segments import Segments, segmented
 from whatif.models.quantities import FloatArray
-from whatif.table import Column, Table
+from whatif.table import Column, Table, share_column
 from whatif.units import BYTE, BYTE_PER_SECOND, ONE, SECOND, counted
 
 MOST_PIECES: Final = 10
@@ -316,7 +316,7 @@ def _points(pieces: list[_Piece]) -> Table:
             "message_size": Column(size, BYTE),
             "time": Column(time, SECOND),
             "fitted_time": Column(fitted, SECOND),
-            "residual": Column(fitted / time - 1, ONE),
+            "residual": share_column(fitted / time - 1),
         }
     )
 

@@ -223,7 +223,7 @@ class _Study:
         numbers = zip(weights, *self.model.candidate_errors(), strict=True)
         rows = [(name, *values, reason) for (name, reason), values in zip(texts, numbers, strict=True)]
         kinds = {"model": None, "weight": ONE, "error": ONE, "predictions": ONE, "reason": None}
-        return Table.of_rows(kinds, sorted(rows, key=lambda row: -row[1]))
+        return Table.of_rows(kinds, sorted(rows, key=lambda row: -row[1]), shares=("weight", "error"))
 
 
 def _place(series: Series, scale: str, point: Mapping[str, float]) -> tuple[float, float]:

@@ -142,7 +142,7 @@ def prediction_table(
     if measured:
         columns |= {"measured_time": SECOND, "error": ONE} | {f"measured_{name}_time": SECOND for name in names}
     rows = [_cells(item, names, interval, measured) for item in predictions]
-    return Table.of_rows(columns, rows, notes)
+    return Table.of_rows(columns, rows, notes, ("error",))
 
 
 def _cells(prediction: HPLPrediction, names: Sequence[str], interval: bool, measured: bool) -> list[Any]:

@@ -57,10 +57,6 @@ class Presentable:
         """Table for a terminal: as `table`, without empty columns."""
         return worth_showing(self.table())
 
-    def document_table(self) -> Table:
-        """Table for Markdown and HTML: as `table`, with errors and shares in per cent."""
-        return self.table()
-
     def obstacle(self) -> str:
         """Reason why there is no answer, empty if there is one; the command line prints it and exits with 4."""
         return ""

@@ -265,4 +265,4 @@ def _comparison(found: Sequence[_Found]) -> Table:
             largest = float(np.abs(fitted / time - 1.0).max())
             rows.append((each.copies.direction, each.copies.memory, name, weighted_error(fitted, time), largest))
     kinds = {"direction": None, "memory": None, "model": None, "weighted_error": ONE, "largest_error": ONE}
-    return Table.of_rows(kinds, rows)
+    return Table.of_rows(kinds, rows, shares=("weighted_error", "largest_error"))

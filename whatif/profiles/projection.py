@@ -159,7 +159,7 @@ class Projection(Presentable):
             **dict.fromkeys(names), "count": ONE, "total_size": BYTE, **dict.fromkeys(_TIMES, SECOND),
             **{f"{approach}_error": ONE for approach in APPROACHES}, "error_mean": ONE, "error_deviation": ONE,
         }  # fmt: skip
-        return Table.of_rows(kinds, rows)
+        return Table.of_rows(kinds, rows, shares=[name for name in kinds if "error" in name])
 
 
 def project(profile: Profile, source: PlatformSpec, target: PlatformSpec, actual: Profile | None = None) -> Projection:

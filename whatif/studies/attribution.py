@@ -89,17 +89,11 @@ class Attribution(StudyResult):
             share = change.contribution / total if total else np.nan
             rows.append([change.name, change.before, change.after, change.contribution, *error, share, end])
         notes = {"before": f"{self.before!r}", "after": f"{self.after!r}"}
-        return Table.of_rows({**columns, "share": ONE, "then": self.dimension}, rows, notes)
-
-    def document_table(self) -> Table:
-        """The table with shares in per cent; a dash for those of no difference."""
-        table = self.table()
-        texts = (f"{share:+.1%}" if np.isfinite(share) else "-" for share in table.columns["share"].values)
-        return replace(table, columns={**table.columns, "share": text_column(texts)})
+        return Table.of_rows({**columns, "share": ONE, "then": self.dimension}, rows, notes, ("share",))
 
     def readable_table(self) -> Table:
-        """The table with short texts, shares in per cent and a waterfall."""
-        table = self.document_table()
+        """The table with short texts and a waterfall."""
+        table = self.table()
         texts = {name: text_column(map(_short, table.columns[name].values)) for name in ("before", "after")}
         return replace(table, columns={**table.columns, **texts}).with_texts("waterfall", _waterfall(self._ends()))
 

@@ -46,7 +46,7 @@ def ranking_table(found: Ranking) -> Table:
         cells += [targets[name][its.platform] for name in targets]
         rows.append([its.platform, its.merit, *chances, *cells, *([its.reason] if has_reasons else [])])
     weights = ", ".join(f"{name} {weight:.3g}" for name, weight in found.weights.items())
-    return Table.of_rows(columns, rows, {"weights": weights})
+    return Table.of_rows(columns, rows, {"weights": weights}, ("best", "ahead"))
 
 
 def _chances(its: Standing) -> list[float]:

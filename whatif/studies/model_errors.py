@@ -18,7 +18,7 @@ from whatif.schema.accuracy import AccuracyCard
 from whatif.studies.measured_runs import MeasuredResult, MeasuredRuns, measured_runs
 from whatif.studies.run_accuracy import own_cards
 from whatif.studies.study_result import StudyResult
-from whatif.table import Column, Table, text_column
+from whatif.table import Column, Table, share_column, text_column
 from whatif.units import ONE, Dimension, counted
 from whatif.vocabulary import ErrorRows
 
@@ -125,7 +125,8 @@ class ModelErrors(RunsResult):
             (item.result, item.category, item.run_count, item.mean_absolute_error, item.bias, item.largest_error)
             for item in self.accuracy
         ]
-        return Table.of_rows(columns, rows, {"runs": self.runs.file})
+        errors = ("mean_absolute_error", "bias", "largest_error")
+        return Table.of_rows(columns, rows, {"runs": self.runs.file}, errors)
 
     def table_of_runs(self) -> Table:
         """A row for each measured result of each run: its parameters, predicted and measured value, and error."""
@@ -141,20 +142,12 @@ class ModelErrors(RunsResult):
         dimension = results[0].column.dimension
         columns["predicted"] = Column(predicted[places], dimension)
         columns["measured"] = Column(values[places], dimension)
-        columns["error"] = Column(predicted[places] / values[places] - 1, ONE)
+        columns["error"] = share_column(predicted[places] / values[places] - 1)
         return Table(columns, {"runs": self.runs.file, **{item.result: item.text for item in self.accuracy}})
 
-    def document_table(self) -> Table:
-        """The table with errors in per cent."""
-        table = self.table()
-        shares = ("mean_absolute_error", "bias", "largest_error", "error")
-        columns = {name: _percent(column, name) if name in shares else column for name, column in table.columns.items()}
-        return Table(columns, table.notes)
-
     def readable_table(self) -> Table:
-        """The table with errors in per cent, and parameters by their last name."""
-        table = self.document_table()
-        paths = list(self.runs.axis.parameters)
+        """The table with parameters by their last name."""
+        table, paths = self.table(), list(self.runs.axis.parameters)
         ends = [path.rpartition(".")[2] for path in paths]
         short = {path: end if ends.count(end) == 1 else path for path, end in zip(paths, ends, strict=True)}
         return Table({short.get(name, name): column for name, column in table.columns.items()}, table.notes)
@@ -202,8 +195,3 @@ def model_errors(scenario: Scenario, path: str | Path | None = None) -> ModelErr
     found = ModelErrors.of(scenario, measured_runs(scenario, path))
     remarks = (*found.runs.remarks(scenario), *calibration_notes(scenario.program))
     return replace(found, remarks=(*remarks, *((_IN_SAMPLE,) if found.calibrated else ())))
-
-
-def _percent(column: Column, name: str) -> Column:
-    sign = "" if name.startswith("mean") else "+"
-    return text_column(f"{value:{sign}.1%}" for value in column.values)

@@ -115,7 +115,7 @@ def scaling_table(plans: Mapping[Mode, Scaling]) -> Table:
         arrays = (plan.nodes, plan.ranks, plan.time, plan.speedup, plan.efficiency, plan.communication, plan.memory)
         numbers = zip(*(array.tolist() for array in arrays), (plan.node_time / _HOUR).tolist(), strict=True)
         rows += [[mode, *row, reason] for row, reason in zip(numbers, plan.reasons, strict=True)]
-    return worth_showing(Table.of_rows(columns, rows, shares=("communication",)))
+    return worth_showing(Table.of_rows(columns, rows, shares=("efficiency", "communication")))
 
 
 def places_table(planner: Planner, plans: Mapping[Mode, Scaling], efficiency: float) -> Table:
@@ -130,7 +130,7 @@ def places_table(planner: Planner, plans: Mapping[Mode, Scaling], efficiency: fl
         rows.append(
             ["fewest nodes with room for the whole grid", least, least * planner.ranks_per_node, *[math.nan] * 3]
         )
-    return Table.of_rows({**columns, "node_hours": ONE}, rows)
+    return Table.of_rows({**columns, "node_hours": ONE}, rows, shares=("efficiency",))
 
 
 def places_in_words(places: Table) -> Iterator[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from whatif.units import Dimension
 Row = Mapping[str, str]
 Rows = list[dict[str, str]]
 Masks = Mapping[str, Any]
+_ERRORS: Final = re.compile(r"error|bias|fitted|held out|^by_")
+"""Names of columns of errors, which people read in per cent."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,8 @@ def error_table(
     words = "; ".join(f"{it.kind}: mean error {it.error:.1%}, bound {it.bound:.0%}" for it in means
                       if not np.isnan(it.bound) and not it.error <= it.bound)  # fmt: skip
     notes = {"title": title, "beyond": words} if words else {"title": title}
-    return ErrorTable(Table.of_rows(columns, cells).columns, notes, tuple(means))
+    shares = [name for name in columns if _ERRORS.search(name)]
+    return ErrorTable(Table.of_rows(columns, cells, shares=shares).columns, notes, tuple(means))
 
 
 def summarised_table(

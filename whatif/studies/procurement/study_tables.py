@@ -58,7 +58,7 @@ def bids_table(found: Study) -> Table:
         amounts = [its.capital[0], its.ownership[0], its.power[0]]
         limit = "" if name == PRESENT else its.limit
         rows.append([name, its.node_count[0], limit, its.throughput[0], *numbers, *amounts, its.reason])
-    return worth_showing(Table.of_rows(columns, rows, {"criterion": found.criterion}))
+    return worth_showing(Table.of_rows(columns, rows, {"criterion": found.criterion}, ("best",)))
 
 
 def jobs_table(found: Study) -> Table:

@@ -54,7 +54,7 @@ class StudySweep(StudyResult):
                 numbers = [its.throughput[0], *study.band(its.throughput), study.chances.get(name, math.nan)]
                 numbers += [its.merit[0], its.capital[0], its.ownership[0]]
                 rows.append([value, name, its.node_count[0], its.limit, *numbers, its.reason])
-        return worth_showing(Table.of_rows(columns, rows, {"criterion": self.studies[0].criterion}))
+        return worth_showing(Table.of_rows(columns, rows, {"criterion": self.studies[0].criterion}, ("best",)))
 
     def picture(self) -> PlotDescription:
         """Throughput of the mix of each bid over the parameter, with bands."""
