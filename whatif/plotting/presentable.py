@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from whatif.errors import UsageError
-from whatif.table import Table
-from whatif.table_writers import column_lines, named_rows, worth_showing
+from whatif.table import Table, text_column
+from whatif.table_writers import column_lines, html_rows, shown_rows, worth_showing
 from whatif.units import counted
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SHOWN_ROWS: Final = 5
 SHOWN_WIDTH: Final = 120
+SHOWN_IN_NOTEBOOK: Final = 30
 
 
 class Presentable:
@@ -89,13 +90,18 @@ class Presentable:
         return plotted(self.picture(), path)
 
     def _repr_html_(self) -> str:
-        """The table, for a notebook."""
-        return self.table()._repr_html_()
+        """The first rows with their units, for a notebook."""
+        table, out = worth_showing(self.table()), io.StringIO()
+        html_rows(_first_rows(table, SHOWN_IN_NOTEBOOK), out)
+        return out.getvalue() + (f"<p>{counted(len(table), 'row')}</p>" if len(table) > SHOWN_IN_NOTEBOOK else "")
 
     def __repr__(self) -> str:
-        """The type, the number of rows, and the first rows."""
+        """The type, the number of rows, and the first rows, cut at the right."""
         table = worth_showing(self.table())
-        return "\n".join([f"<{type(self).__name__}: {counted(len(table), 'row')}>", *_head(table)])
+        lines = column_lines(_first_rows(table, SHOWN_ROWS))
+        cut = [line[: SHOWN_WIDTH - 1] + "…" if len(line) > SHOWN_WIDTH else line for line in lines]
+        more = ["…"] if len(table) > SHOWN_ROWS else []
+        return "\n".join([f"<{type(self).__name__}: {counted(len(table), 'row')}>", *cut, *more])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,12 +124,9 @@ def plotted(description: Drawable, path: str | Path | None = None) -> Figure:
     return draw(description)
 
 
-def _head(table: Table) -> list[str]:
-    """First rows, cut at the right; a single row that is too wide has a line for each column."""
-    lines = column_lines(table.head(SHOWN_ROWS))
-    if len(table) == 1 and max(map(len, lines)) > SHOWN_WIDTH:
-        out = io.StringIO()
-        named_rows(table, out)
-        return out.getvalue().rstrip().splitlines()
-    lines = [line[: SHOWN_WIDTH - 1] + "…" if len(line) > SHOWN_WIDTH else line for line in lines]
-    return [*lines, "…"] if len(table) > SHOWN_ROWS else lines
+def _first_rows(table: Table, count: int) -> Table:
+    """First rows; for a single row that is too wide, a row for each of its columns."""
+    first = table.head(count)
+    if len(table) != 1 or max(map(len, column_lines(first))) <= SHOWN_WIDTH:
+        return first
+    return Table({"result": text_column(first.columns), "value": text_column(next(shown_rows(first)))})
