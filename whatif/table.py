@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.units import JOULE, ONE, Dimension, format_quantity, parse_unit
+from whatif.errors import abridged
+from whatif.units import JOULE, ONE, Dimension, counted, format_quantity, parse_unit
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_NAMED: Final = 6
 _SHARES: Final = ("_fraction", "_utilisation", "residual")
 
 
@@ -93,6 +95,10 @@ class Table:
             for (name, dimension), values in zip(columns.items(), cells, strict=True)
         }
         return cls(filled, dict(notes or {}))
+
+    def __repr__(self) -> str:
+        """Number of rows, and the names of the columns."""
+        return f"<{type(self).__name__}: {counted(len(self), 'row')} of {abridged(list(self.columns), _NAMED)}>"
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())).values) if self.columns else 0

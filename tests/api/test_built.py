@@ -109,6 +109,8 @@ def test_scenario_on_a_built_platform_is_resolved_into_one_file(ours, tmp_path):
         whatif.sweep("jacobi2d", {"platform.node.gpu_count": list(range(1, 7))}),
         whatif.explain("jacobi2d"),
         whatif.check("jacobi2d"),
+        whatif.run("jacobi2d").table(),
+        whatif.comparisons("counts").table(),
         whatif.comparisons("counts"),
         whatif.Platform.open("summit"),
     ],

@@ -38,7 +38,7 @@ class MeanError:
         return f"{self.kind}: {self.count} {rows}, mean error {self.error:.1%}, bias {self.bias:+.1%}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ErrorTable(Table):
     """Table of predictions, with mean errors."""
 
