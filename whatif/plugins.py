@@ -34,6 +34,8 @@ class Verb(NamedTuple):
 
     module: str
     help: str
+    section: str = ""
+    """Heading of the list of verbs that it is under; empty for that of its group."""
 
 
 class PluginPage(NamedTuple):

@@ -1042,7 +1042,7 @@ def test_output_that_cannot_be_written(whatif_main, tmp_path):
         (["run", "jacobi2d", "--point", "--sweep", "application.rank_count=1"], "exclude each other"),
         (["run", "jacobi2d", "--point", "--plot"], "--plot needs a sweep"),
         (["run", "jacobi2d", "--nonsense"], "No such option"),
-        (["nonsense"], "no verb `nonsense`; known: open, "),
+        (["nonsense"], "no verb `nonsense`; known: run, open, "),
         (["rnu", "s.toml"], "no verb `rnu`; did you mean `run`?"),
         (["sweep", "s.toml"], "no verb `sweep`; write `whatif run SCENARIO --sweep PATH=RANGE`"),
         (["roofline", "s.toml"], "write `whatif show roofline SCENARIO`"),

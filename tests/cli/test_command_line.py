@@ -370,8 +370,10 @@ def test_schema_is_json(good):
 def test_help_lists_every_verb(good):
     out = good("--help")
     for verb in whatif.cli.main.VERBS:
-        assert re.search(rf"^  {verb} ", out, re.MULTILINE)
+        assert len(re.findall(rf"^  {verb} ", out, re.MULTILINE)) == 1
         assert "Usage: " in good(verb, "--help")
+    headings = ["Options", "Predict", "Decide", "Measure", "Write and check files"]
+    assert re.findall(r"^(\S.*):$", out, re.MULTILINE) == headings
     assert re.search(r"3\s+invalid\s+file", out)
     assert re.fullmatch(r"whatif, version \d+\.\d+\.\d+\n", good("--version"))
 

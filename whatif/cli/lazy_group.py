@@ -67,11 +67,17 @@ class LazyGroup(click.Group):
         return f"no {words} `{name}`{hint}"
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the names with their help, without importing the verbs."""
-        limit = formatter.width - 6 - max(map(len, self.list_commands(ctx)), default=0)
-        added = {name: command.get_short_help_str(limit) for name, command in sorted(self.commands.items())}
-        with formatter.section(self.title):
-            formatter.write_dl(list(({name: verb.help for name, verb in self.verbs.items()} | added).items()))
+        """Write the names with their help by section, without importing the verbs."""
+        widest = max(map(len, self.list_commands(ctx)), default=0)
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for name, verb in self.verbs.items():
+            sections.setdefault(verb.section or self.title, []).append((name.ljust(widest), verb.help))
+        for name, command in sorted(self.commands.items()):
+            text = command.get_short_help_str(formatter.width - 6 - widest)
+            sections.setdefault(self.title, []).append((name.ljust(widest), text))
+        for title, rows in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
 
 def _refuse_repeated(command: click.Command, words: list[str]) -> None:

@@ -28,39 +28,52 @@ from whatif.errors import (
 )
 from whatif.plugins import Verb, registered_verbs
 
-_HELP: Final[dict[str, str]] = {
-    "open": "Open the explorer on a scenario.",
-    "new": "Write a new scenario, and a machine of parts.",
-    "serve": "Show the explorer in a browser.",
-    "run": "Evaluate a scenario, or sweep its parameters.",
-    "simulate": "Simulate a trace, or a scenario, message by message.",
-    "tune": "Search parameters of HPL, grid layouts, or plans of transformers.",
-    "measure": "Measure this machine and write it as a platform.",
-    "fit": "Fit a platform to measurements, or a model to your own runs.",
-    "import": "Read files of measurements and profiles of other programs.",
-    "explain": "Show the equation, inputs, units and sources behind a result.",
-    "show": "Show roofline, messages, placement, domains or timeline of a scenario.",
-    "report": "Write results and everything they rest on as one HTML page.",
-    "compare": "Rank platforms over several applications.",
-    "budget": "Show what a budget of money or power buys.",
-    "study": "Rank bids of a procurement study, a file, within its limits.",
-    "differences": "Show results and differing values of scenarios side by side.",
-    "diff": "Attribute the difference between two scenarios to their changes.",
-    "sensitivity": "Rank parameters by elasticity, or list bottlenecks in order.",
-    "seek": "Find the values that meet targets, break-even points, or Pareto fronts.",
-    "scale": "Plan strong and weak scaling, isoefficiency, memory and node-hours.",
-    "check": "Check scenario, platform and study files.",
-    "validate": "Compare predictions with measured runs, and the models with published results.",
-    "calibrate": "Determine corrections of a scenario from measured runs.",
-    "list": "List platforms, scenarios, or the parameters of a scenario.",
-    "schema": "Print the JSON Schema of scenario, platform or study files.",
-    "resolve": "Print a scenario with its platform merged in.",
-    "shell": "Print the completion script of a shell, or the man page.",
+_HELP: Final[dict[str, dict[str, str]]] = {
+    "Predict": {
+        "run": "Evaluate a scenario, or sweep its parameters.",
+        "open": "Open the explorer on a scenario.",
+        "serve": "Show the explorer in a browser.",
+        "explain": "Show the equation, inputs, units and sources behind a result.",
+        "show": "Show roofline, messages, placement, domains or timeline of a scenario.",
+        "simulate": "Simulate a trace, or a scenario, message by message.",
+        "report": "Write results and everything they rest on as one HTML page.",
+    },
+    "Decide": {
+        "compare": "Rank platforms over several applications.",
+        "budget": "Show what a budget of money or power buys.",
+        "study": "Rank bids of a procurement study, a file, within its limits.",
+        "seek": "Find the values that meet targets, break-even points, or Pareto fronts.",
+        "sensitivity": "Rank parameters by elasticity, or list bottlenecks in order.",
+        "scale": "Plan strong and weak scaling, isoefficiency, memory and node-hours.",
+        "tune": "Search parameters of HPL, grid layouts, or plans of transformers.",
+        "diff": "Attribute the difference between two scenarios to their changes.",
+        "differences": "Show results and differing values of scenarios side by side.",
+    },
+    "Measure": {
+        "measure": "Measure this machine and write it as a platform.",
+        "import": "Read files of measurements and profiles of other programs.",
+        "fit": "Fit a platform to measurements, or a model to your own runs.",
+        "validate": "Compare predictions with measured runs, and the models with published results.",
+        "calibrate": "Determine corrections of a scenario from measured runs.",
+    },
+    "Write and check files": {
+        "new": "Write a new scenario, and a machine of parts.",
+        "check": "Check scenario, platform and study files.",
+        "list": "List platforms, scenarios, or the parameters of a scenario.",
+        "resolve": "Print a scenario with its platform merged in.",
+        "schema": "Print the JSON Schema of scenario, platform or study files.",
+        "shell": "Print the completion script of a shell, or the man page.",
+    },
 }
+"""Help of the verbs by section."""
 _MODULES: Final = {"import": "import_files"}
 """`import` is a word of Python and cannot name a module."""
 VERBS: Final[dict[str, Verb]] = {
-    **{name: Verb(f"whatif.cli.{_MODULES.get(name, name)}", text) for name, text in _HELP.items()},
+    **{
+        name: Verb(f"whatif.cli.{_MODULES.get(name, name)}", text, section)
+        for section, verbs in _HELP.items()
+        for name, text in verbs.items()
+    },
     **registered_verbs(),
 }
 

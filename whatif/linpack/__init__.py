@@ -15,7 +15,7 @@ PLUGIN: Final = Plugin(
         )
     },
     verbs={
-        "hpl": Verb("whatif.cli.hpl", "Predict every run of an HPL.dat."),
+        "hpl": Verb("whatif.cli.hpl", "Predict every run of an HPL.dat.", "Predict"),
         "tune hpl": Verb("whatif.cli.tune_hpl", "N, NB, P x Q, broadcast, swap and depth of HPL."),
     },
     pages={"hpl": PluginPage("whatif.tui.pages.hpl:HPLPage", "ranks", "hpl")},

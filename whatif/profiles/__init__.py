@@ -20,7 +20,7 @@ PLUGIN: Final = Plugin(
         )
     },
     verbs={
-        "project": Verb("whatif.cli.project", "Project the copies of a GPU profile to another machine."),
+        "project": Verb("whatif.cli.project", "Project the copies of a GPU profile to another machine.", "Predict"),
         "import profile": Verb("whatif.cli.import_profile", "GPU profiles: nvprof, Nsight Systems, rocprof, Kineto."),
     },
 )
