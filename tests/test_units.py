@@ -254,6 +254,13 @@ def test_format_of_quantities(value, dimension, text):
         ("8 Bytes", "did you mean B"),
         ("400 Euro", "did you mean EUR"),
         ("4 Watts", "did you mean W"),
+        ("5 y", "did you mean years"),
+        ("5 Yr", "did you mean years"),
+        ("200 gbps", "did you mean Gbit/s or GB/s"),
+        ("25 GBs", "did you mean GB/s"),
+        ("25 Gbytes/s", "did you mean `GB/s`"),
+        ("95 kEuro", "did you mean `kEUR`"),
+        ("60 KWatt", "did you mean `kW`"),
         ("GB/s", "is not a number with a unit"),
         ("", "is not a number with a unit"),
         ("   ", "is not a number with a unit"),
@@ -341,7 +348,8 @@ def test_currencies_are_distinct_dimensions():
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
-        ("gb/s", "`GB/s`"),
+        ("gb/s", "`GB/s` or `Gbit/s`"),
+        ("GBit/s", "`Gbit/s`"),
         ("GB/S", "`GB/s`"),
         ("Tflop/S", "`Tflop/s`"),
         ("mw/S", "`MW/s` or `mW/s`"),

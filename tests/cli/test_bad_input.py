@@ -646,6 +646,10 @@ def test_a_refusal_says_what_to_do(whatif_main, words, message):
         ("application.phases.stencil.operations=8 Flops", "unknown unit `Flops`; write a quantity in flop, such as"),
         ("application.phases.stencil.operations=8 GFlop", "did you mean `Gflop`?"),
         ("platform.price.node_price=40 M", "unknown unit `M`; write a price such as `12 MUSD`"),
+        ("platform.price.node_price=40 kUSD/node", "unknown unit `node`; write a price such as `12 MUSD`"),
+        ("platform.node.gpu.dram_bandwidth=900 gb/s", "unknown unit `gb`; did you mean `GB/s` or `Gbit/s`?"),
+        ("platform.node.gpu.dram_bandwidth=900 GB/S", "unknown unit `S`; did you mean `GB/s`?"),
+        ("platform.node.gpu.dram_bandwidth=900 gb", "unknown unit `gb`; write a quantity in B/s, such as"),
     ],
 )
 def test_suggested_units_are_those_that_the_value_can_have(whatif_main, text, message):
