@@ -656,6 +656,26 @@ def test_suggested_units_are_those_that_the_value_can_have(whatif_main, text, me
     assert message in whatif_main("run", "jacobi2d", "--set", text)[2]
 
 
+@pytest.mark.parametrize(
+    ("phase", "message"),
+    [
+        ('kind = "allreduce"', 'trace, gemm; write `kind = "collective"` with `operation = "allreduce"`\n'),
+        ('kind = "roofline"', 'trace, gemm; write `kind = "kernel"` with `model = "roofline"`\n'),
+        ('kind = "kernal"', "did you mean `kernel`?"),
+        ('kind = "halo"\noperation = "allreduce"', "unknown key; `operation` is a key of the kind `collective`\n"),
+        ('kind = "kernel"\ntime = "3 ms"', "`kernel_time` is a key of the kind `measured_kernel`, `overhead_time` is"),
+        ('kind = "overhead"\ntime = "3 ms"', "`time`: unknown key; did you mean `overhead_time`?"),
+        ('kind = "overhead"\nzzz = "3 ms"', "`zzz`: unknown key; known keys: kind, overhead_time"),
+    ],
+)
+def test_the_keys_and_values_of_another_kind_of_phase_name_that_kind(whatif_main, tmp_path, phase, message):
+    head = 'extends = "jacobi2d"\n[application.phases.own]\n'
+    (tmp_path / "mine.toml").write_text(head + phase)
+    code, _, err = whatif_main("check", "mine.toml")
+    assert code == 3
+    assert message in err
+
+
 def test_an_expression_of_gpus_on_a_machine_without_them_says_so(whatif_main):
     code, _, err = whatif_main("run", "game_of_life", "--platform", "generic_cpu")
     assert code == 3
