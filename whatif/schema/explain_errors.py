@@ -209,8 +209,7 @@ def _tags(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath) ->
 def _choices(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath) -> list[str]:
     """Values that a key can have, if they are fixed."""
     fields = [option.model_fields.get(path[-1]) for option in _models_at(model, document, path[:-1])]
-    fixed = [field.annotation for field in fields if field is not None and get_origin(field.annotation) is Literal]
-    return list(dict.fromkeys(str(value) for annotation in fixed for value in get_args(annotation)))
+    return list(dict.fromkeys(str(value) for field in fields if field is not None for value in _fixed(field)))
 
 
 def _other_tables(document: Mapping[str, Any], path: KeyPath) -> str:
