@@ -22,6 +22,7 @@ from whatif.units import (
     Dimension,
     Quantity,
     UnitError,
+    exact_quantity,
     format_compared,
     format_quantity,
     parse_quantity,
@@ -360,6 +361,20 @@ def test_unit_in_the_wrong_case_is_suggested_in_the_right_one(text, meant):
     with pytest.raises(UnitError) as caught:
         parse_unit(text)
     assert str(caught.value).endswith(f"did you mean {meant}?")
+
+
+@pytest.mark.parametrize("text", ["1.36 TB/s", "0.1 TB/s", "1.24 us", "64 KiB", "5", "12.345678901234567 GB/s"])
+def test_an_exact_quantity_is_read_back_as_the_same_value_and_has_no_other_digits(text):
+    quantity = parse_quantity(text)
+    found = exact_quantity(quantity.value, quantity.dimension)
+    assert parse_quantity(found) == quantity
+    assert len(found) <= len(text)
+
+
+@given(value=st.floats(allow_nan=False, allow_infinity=False, min_value=1e-30, max_value=1e30))
+def test_every_exact_quantity_is_read_back_as_the_same_value(value):
+    for dimension in (units.SECOND, units.BYTE_PER_SECOND, units.ONE, units.JOULE):
+        assert parse_quantity(exact_quantity(value, dimension)).value == value
 
 
 def test_compared_values_have_one_unit_and_the_digits_that_tell_them_apart():

@@ -274,6 +274,14 @@ def format_quantity(value: float, dimension: Dimension, digits: int = 4, least: 
     return _written(value, dimension, digits, _unit(value, dimension, least))
 
 
+def exact_quantity(value: float, dimension: Dimension) -> str:
+    """Text that is read back as the same value, of few digits: with a prefix, unless scaling by it rounds."""
+    if not math.isfinite(value):
+        return str(value)
+    texts = (format_quantity(value, dimension, digits) for digits in (15, 16, 17))
+    return next((text for text in texts if parse_quantity(text).value == value), f"{value!r} {dimension}")
+
+
 def _written(value: float, dimension: Dimension, digits: int, unit: tuple[float, str]) -> str:
     size, name = unit
     number = f"{value / size:.{digits}g}"
