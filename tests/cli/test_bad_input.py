@@ -1317,6 +1317,27 @@ def test_an_override_of_a_swept_parameter_is_told_to_have_no_effect(whatif_main)
     assert "no effect" not in whatif_main("run", "llama_training", "--set", f"{ranks}=128")[2]
 
 
+@pytest.mark.parametrize(
+    ("words", "is_idle"),
+    [
+        (("--set", "platform.node.host.memory_size=1 TB"), True),
+        (("--set", "platform.node.host.memory_size=1 TB", "--sweep", "platform=summit, lassen"), True),
+        (("--set", "platform.node.gpu.dram_bandwidth=1 TB/s"), False),
+        (("--set", "platform.network.inter_node.postal.short.latency=1 us"), True),
+        (("--set", "platform.network.inter_node.postal.short.latency=1 us", "--set",
+          "application.phases.halo.model=postal"), False),
+        (("--set", "platform.network.inter_node.postal.short.latency=1 us", "--sweep",
+          "application.phases.halo.model=postal, k_model"), False),
+        (("--set", "application.name=Other", "--set", "application.phases.pack=none"), False),
+    ],
+)  # fmt: skip
+def test_an_override_that_no_result_depends_on_is_told_so(whatif_main, words, is_idle):
+    code, _, err = whatif_main("run", "jacobi2d", *words)
+    assert code == 0
+    assert (f"warning: --set {words[1]}: no result depends on it" in err) is is_idle
+    assert ("no result depends" in err) is is_idle
+
+
 def test_the_options_of_two_machines_are_told_to_those_who_name_one(whatif_main):
     code, _, err = whatif_main("project", __file__, "--platform", "frontier")
     assert (code, "`--to frontier`, and `--from` the measured one" in err) == (2, True)
