@@ -179,7 +179,7 @@ def _unknown_unit(word: str, text: str) -> str:
 
 
 def _meant(word: str) -> str:
-    """Units that a word stands for, in any case if it is not known in its own; empty without any."""
+    """Units that a word means, in any case if it is not known in its own; empty without any."""
     folded = (meant for other, meant in _MEANT.items() if other.casefold() == word.casefold())
     return _MEANT.get(word) or " or ".join(dict.fromkeys(folded))
 
@@ -191,7 +191,7 @@ def _in_other_case(word: str) -> list[str]:
 
 
 def _with_prefix(word: str) -> list[str]:
-    """Units that a prefix and the long name of a unit stand for, such as `GB` for `Gbytes`."""
+    """Units that a prefix and the long name of a unit mean, such as `GB` for `Gbytes`."""
     unit = f"{word[:1]}{_MEANT.get(word[1:].casefold())}".casefold()
     return [known for known in UNITS if known.casefold() == unit]
 

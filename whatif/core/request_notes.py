@@ -57,7 +57,7 @@ def _unused_overrides(scenario: Scenario, grid: Grid) -> Iterator[str]:
 
 
 def _idle_overrides(scenario: Scenario, grid: Grid, programs: Collection[Program]) -> Iterator[str]:
-    """Warning of overrides of numbers that no result depends on; none where choices are swept, which may need them."""
+    """Warning of overrides of numbers that no result depends on, unless choices are swept: some may need them."""
     swept = grid.parameters()
     if any(its.parameters[path].structural for its in programs for path in swept if path in its.parameters):
         return
