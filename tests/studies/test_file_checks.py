@@ -91,6 +91,7 @@ def test_all_sources_of_shipped_files_have_values(kind):
         ('extends = "perlmuter"\n', "1:1: extends: `perlmuter`: platform not found; did you mean `perlmutter`?"),
         ('extends = "jacobi2x"\n', "1:1: extends: `jacobi2x`: scenario not found; did you mean `jacobi2d`?"),
         ('extends = "jacobi2d"\nnodes = 2\n', "2:1: nodes: `nodes`: unknown key; known keys: accuracy, application"),
+        ('extends = "jacobi2d"\n[application]\n[limits]\n', "3:1: limits: `limits`: unknown key; known keys: acc"),
         ('[present]\nplatform = "summit"\n[bid.a]\n', "3:1: bid: `bid`: unknown key; did you mean `bids`?"),
     ],
 )

@@ -136,7 +136,7 @@ def names_in(folders: Sequence[Path], kind: str) -> list[str]:
 
 def kind_of(data: Mapping[str, Any]) -> Kind | None:
     """Kind of a file by its content: scenario, platform, part or study; None for any other file."""
-    if {"bids", "limits", "mix", "present"} & data.keys():
+    if {"bids", "limits", "mix", "present"} & data.keys() and "application" not in data:
         return "study"
     if "part" in data:
         return "part"
