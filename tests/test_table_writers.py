@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from whatif.table import Column, Table
-from whatif.table_writers import column_rows, csv_rows, narrowed, shown_rows
+from whatif.table_writers import column_rows, csv_rows, narrowed, omission, shown_rows
 from whatif.tui.widgets.data_table import table_rows
 from whatif.units import JOULE, ONE, SECOND, format_quantity
 
@@ -51,6 +51,22 @@ def test_long_paths_are_cut_at_their_start():
         {"path": Column(np.array(["platform.node.gpu.memory", "short"], dtype=object)), "now": TABLE.columns["now"]}
     )
     assert list(narrowed(table, 23, []).columns["path"].values) == ["...node.gpu.memory", "short"]
+
+
+def test_the_longest_texts_are_cut_until_the_table_fits():
+    columns = {
+        "value": ["platform.node.gpu.dram_bandwidth", "total_time"],
+        "A": ["a machine of many words, " * 3, "3.3 ms"],
+        "B": ["Frontier", "1.2 ms"],
+    }
+    whole = Table({name: Column(np.array(texts, dtype=object)) for name, texts in columns.items()})
+    shown = narrowed(whole, 60, [])
+    assert [list(row) for row in shown.rows()] == [
+        ["..ode.gpu.dram_bandwidth", "a machine of many word..", "Frontier"],
+        ["total_time", "3.3 ms", "1.2 ms"],
+    ]
+    assert omission(whole, shown, 60) == "texts cut at a width of 60; --format csv has all"
+    assert omission(whole, narrowed(whole, 200, []), 200) == ""
 
 
 def test_shares_are_read_in_per_cent_by_people_and_as_numbers_by_programs():

@@ -22,6 +22,7 @@ from whatif.units import (
     Dimension,
     Quantity,
     UnitError,
+    exact_quantity,
     format_compared,
     format_quantity,
     parse_quantity,
@@ -254,6 +255,13 @@ def test_format_of_quantities(value, dimension, text):
         ("8 Bytes", "did you mean B"),
         ("400 Euro", "did you mean EUR"),
         ("4 Watts", "did you mean W"),
+        ("5 y", "did you mean years"),
+        ("5 Yr", "did you mean years"),
+        ("200 gbps", "did you mean Gbit/s or GB/s"),
+        ("25 GBs", "did you mean GB/s"),
+        ("25 Gbytes/s", "did you mean `GB/s`"),
+        ("95 kEuro", "did you mean `kEUR`"),
+        ("60 KWatt", "did you mean `kW`"),
         ("GB/s", "is not a number with a unit"),
         ("", "is not a number with a unit"),
         ("   ", "is not a number with a unit"),
@@ -341,7 +349,8 @@ def test_currencies_are_distinct_dimensions():
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
-        ("gb/s", "`GB/s`"),
+        ("gb/s", "`GB/s` or `Gbit/s`"),
+        ("GBit/s", "`Gbit/s`"),
         ("GB/S", "`GB/s`"),
         ("Tflop/S", "`Tflop/s`"),
         ("mw/S", "`MW/s` or `mW/s`"),
@@ -352,6 +361,20 @@ def test_unit_in_the_wrong_case_is_suggested_in_the_right_one(text, meant):
     with pytest.raises(UnitError) as caught:
         parse_unit(text)
     assert str(caught.value).endswith(f"did you mean {meant}?")
+
+
+@pytest.mark.parametrize("text", ["1.36 TB/s", "0.1 TB/s", "1.24 us", "64 KiB", "5", "12.345678901234567 GB/s"])
+def test_an_exact_quantity_is_read_back_as_the_same_value_and_has_no_other_digits(text):
+    quantity = parse_quantity(text)
+    found = exact_quantity(quantity.value, quantity.dimension)
+    assert parse_quantity(found) == quantity
+    assert len(found) <= len(text)
+
+
+@given(value=st.floats(allow_nan=False, allow_infinity=False, min_value=1e-30, max_value=1e30))
+def test_every_exact_quantity_is_read_back_as_the_same_value(value):
+    for dimension in (units.SECOND, units.BYTE_PER_SECOND, units.ONE, units.JOULE):
+        assert parse_quantity(exact_quantity(value, dimension)).value == value
 
 
 def test_compared_values_have_one_unit_and_the_digits_that_tell_them_apart():

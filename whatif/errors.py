@@ -85,7 +85,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     known = list(known)
     same = [name for name in known if name.casefold() == word.casefold()]
     # `b200` of `b200-sxm` and `gb200`, `b200-sxm-180gb` of `b200-sxm`.
-    whole = [name for name in known if _is_part(word, name) or _is_part(name, word)][:2]
+    whole = [name for name in known if _is_part(word, name) or _is_part(name, word)][:4]
     begun = [name for name in known if name.casefold().startswith(word.casefold())] if len(word) >= _BEGINNING else []
     near = same or whole or begun[:2] or list(dict.fromkeys(difflib.get_close_matches(word, known, n=2, cutoff=0.65)))
     return f"; did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else ""

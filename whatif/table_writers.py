@@ -26,6 +26,8 @@ body { margin: 1rem; font: .9rem/1.4 system-ui, sans-serif; font-variant-numeric
 table { border-collapse: collapse }
 th, td { padding: .3rem .75rem .3rem 0; border-bottom: 1px solid #8888; text-align: right; vertical-align: top }
 """
+_LEAST: Final = 12
+"""Characters to which texts are cut at most."""
 _WIDEST: Final = 80
 """Most characters of the name of a kernel in columns."""
 
@@ -149,7 +151,7 @@ def worth_showing(table: Table) -> Table:
 def narrowed(table: Table, width: int, optional: Sequence[Collection[str]]) -> Table:
     """Table without as many groups of optional columns, the first ones first, as needed for a width in characters.
 
-    If that is not enough, texts of the first column are cut at their start, as the end of a path is more useful.
+    If that is not enough, the longest texts are cut: a path at its start, as its end is more useful, others at the end.
     """
     columns, left = dict(table.columns), list(optional)
     cells = [list(table.columns), *shown_rows(table)]
@@ -158,18 +160,37 @@ def narrowed(table: Table, width: int, optional: Sequence[Collection[str]]) -> T
         gone = left.pop(0)
         columns = {name: column for name, column in columns.items() if name not in gone}
     over = sum(widths[name] + 2 for name in columns) - 2 - width
-    first = next(iter(columns))
-    if over > 0 and columns[first].dimension is None:
-        room = max(widths[first] - over, 12)
-        names = [text if len(text) <= room else f"..{text[2 - room :]}" for text in columns[first].values]
-        columns[first] = Column(np.array(names, dtype=object))
+    texts = [name for name, column in columns.items() if column.dimension is None]
+    room = _room([widths[name] for name in texts], over)
+    for name in texts:
+        cut = [_cut(str(text), room) for text in columns[name].values]
+        columns[name] = Column(np.array(cut, dtype=object))
     return Table(columns, table.notes)
 
 
+def _room(widths: Sequence[int], over: int) -> int:
+    """Characters of the widest column of texts after all of them lost `over` characters together."""
+    room = max(widths, default=_LEAST)
+    while over > 0 and room > _LEAST:
+        over -= sum(width >= room for width in widths)
+        room -= 1
+    return room
+
+
+def _cut(text: str, room: int) -> str:
+    if len(text) <= room:
+        return text
+    return f"{text[: room - 2]}.." if " " in text else f"..{text[2 - room :]}"
+
+
 def omission(whole: Table, shown: Table, width: int) -> str:
-    """Remark on the columns of a table that are not shown, except drawn bars; empty if there are none."""
+    """Remark on the columns of a table that are not shown, except drawn bars, else on cut texts; empty without any."""
     names = [name for name, its in whole.columns.items() if name not in shown.columns and not _is_drawn(its)]
-    return f"columns omitted at a width of {width}: {', '.join(names)}; --format csv has all" if names else ""
+    if names:
+        return f"columns omitted at a width of {width}: {', '.join(names)}; --format csv has all"
+    texts = ((its.values, whole.columns[name].values) for name, its in shown.columns.items() if its.dimension is None)
+    is_cut = any(np.any(cut != full) for cut, full in texts)
+    return f"texts cut at a width of {width}; --format csv has all" if is_cut else ""
 
 
 def _is_drawn(column: Column) -> bool:

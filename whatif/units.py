@@ -119,6 +119,7 @@ _MEANT = {
     "watt": "W", "watts": "W",
     **dict.fromkeys(("week", "weeks"), "days"), **dict.fromkeys(("month", "months"), "days or years"),
     "euro": "EUR", "euros": "EUR", "dollar": "USD", "dollars": "USD",
+    "y": "years", "yr": "years", "yrs": "years", "a": "years", "GBs": "GB/s", "MBs": "MB/s", "TBs": "TB/s",
     "Gbps": "Gbit/s", "Mbps": "Mbit/s", "GBps": "GB/s", "MBps": "MB/s", "FLOP": "flop", "flops": "flop/s",
     "FLOPS": "flop/s", "Gflops": "Gflop/s", "Tflops": "Tflop/s", "GFLOPS": "Gflop/s", "TFLOPS": "Tflop/s",
     "Gb/s": "Gbit/s or GB/s", "ops": "op", "MF": "Mflop", "GF": "Gflop", "TF": "Tflop", "PF": "Pflop", "EF": "Eflop",
@@ -171,29 +172,37 @@ def _unknown_unit(word: str, text: str) -> str:
         return f"missing unit next to `/` or `*`{meant}"
     if (money := word.removeprefix("million ")) != word:
         return f"unknown unit `{word}`; did you mean M{money}?"
-    if word not in _MEANT and (same := _in_other_case(word)):
-        return f"unknown unit `{word}`; did you mean {' or '.join(f'`{_in_case(text, unit)}`' for unit in same)}?"
-    meant = (
-        _MEANT.get(word)
-        or _MEANT.get(word.casefold())
-        or " or ".join(difflib.get_close_matches(word, UNITS, n=2, cutoff=0.5))
-    )
+    if word not in _MEANT and (same := _in_other_case(word) or _with_prefix(word)):
+        return f"unknown unit `{word}`; did you mean {' or '.join(f'`{_in_case(text, word, unit)}`' for unit in same)}?"
+    meant = _meant(word) or " or ".join(difflib.get_close_matches(word, UNITS, n=2, cutoff=0.5))
     return f"unknown unit `{word}`" + (f"; did you mean {meant}?" if meant else "")
 
 
+def _meant(word: str) -> str:
+    """Units that a word means, in any case if it is not known in its own; empty without any."""
+    folded = (meant for other, meant in _MEANT.items() if other.casefold() == word.casefold())
+    return _MEANT.get(word) or " or ".join(dict.fromkeys(folded))
+
+
 def _in_other_case(word: str) -> list[str]:
-    """Units that differ from a word by upper and lower case only."""
-    return [unit for unit in UNITS if unit.casefold() == word.casefold()]
+    """Units that differ from a word by upper and lower case only; `b` is a bit or a byte."""
+    folded = word.casefold()
+    return [unit for unit in UNITS if folded in (unit.casefold(), re.sub("bit$", "b", unit.casefold()))]
 
 
-def _in_case(text: str, unit: str) -> str:
-    """Text of a unit with one of its words in the case of `unit`, and other unknown words in that of a known unit."""
+def _with_prefix(word: str) -> list[str]:
+    """Units that a prefix and the long name of a unit mean, such as `GB` for `Gbytes`."""
+    unit = f"{word[:1]}{_MEANT.get(word[1:].casefold())}".casefold()
+    return [known for known in UNITS if known.casefold() == unit]
+
+
+def _in_case(text: str, word: str, unit: str) -> str:
+    """Text of a unit with `unit` in place of one of its words, and other unknown words in the case of a known unit."""
 
     def known(found: re.Match[str]) -> str:
-        word = found[0]
-        if word.casefold() == unit.casefold():
+        if found[0] == word:
             return unit
-        return word if word in UNITS else next(iter(_in_other_case(word)), word)
+        return found[0] if found[0] in UNITS else next(iter(_in_other_case(found[0])), found[0])
 
     return re.sub(UNIT_WORD, known, text)
 
@@ -263,6 +272,14 @@ def format_quantity(value: float, dimension: Dimension, digits: int = 4, least: 
     if not math.isfinite(value):
         return str(value)
     return _written(value, dimension, digits, _unit(value, dimension, least))
+
+
+def exact_quantity(value: float, dimension: Dimension) -> str:
+    """Text that is read back as the same value, of few digits: with a prefix, unless scaling by it rounds."""
+    if not math.isfinite(value):
+        return str(value)
+    texts = (format_quantity(value, dimension, digits) for digits in (15, 16, 17))
+    return next((text for text in texts if parse_quantity(text).value == value), f"{value!r} {dimension}")
 
 
 def _written(value: float, dimension: Dimension, digits: int, unit: tuple[float, str]) -> str:

@@ -492,7 +492,11 @@ RAW = {
     "twice": (b"a = 1\na = 2\n", "s.toml:2:6: not TOML: `a` is stated twice"),
     "control": (b'a = "\x01"\n', "s.toml:1:6: not TOML"),
     "nul": (b"\x00", "s.toml:1:1: not TOML"),
-    "utf8": (b"# ok\na = '\xff'\n", "s.toml:2:1: not UTF-8: byte 0xff"),
+    "utf8": (b"# ok\na = '\xff'\n", "s.toml:2:1: not UTF-8: byte 0xff; save the file as UTF-8 text"),
+    "no closing quote": (b'a = "one\nb = 2\n', "s.toml:1:9: not TOML: a text has no closing quote\n"),
+    "no closing apostrophe": (b"a = 'one\nb = 'two'\n", "s.toml:1:9: not TOML: a text has no closing quote\n"),
+    "no quote at all": (b"a = 'one\nb = 2\n", "s.toml:3:1: not TOML: a text has no closing quote\n"),
+    "no closing bracket": (b"a = [1\nb = 2\n", "s.toml:2:1: not TOML: Unclosed array\n"),
     "utf16": ("a = 1".encode("utf-16"), "s.toml:1:1: not UTF-8"),
     "brackets": (b"x = " + b"[" * 100_000 + b"]" * 100_000, "s.toml:1:1: not TOML"),
     "open": (b"x = " + b"[" * 100_000, "s.toml:1:1: not TOML"),
@@ -646,10 +650,34 @@ def test_a_refusal_says_what_to_do(whatif_main, words, message):
         ("application.phases.stencil.operations=8 Flops", "unknown unit `Flops`; write a quantity in flop, such as"),
         ("application.phases.stencil.operations=8 GFlop", "did you mean `Gflop`?"),
         ("platform.price.node_price=40 M", "unknown unit `M`; write a price such as `12 MUSD`"),
+        ("platform.price.node_price=40 kUSD/node", "unknown unit `node`; write a price such as `12 MUSD`"),
+        ("platform.node.gpu.dram_bandwidth=900 gb/s", "unknown unit `gb`; did you mean `GB/s` or `Gbit/s`?"),
+        ("platform.node.gpu.dram_bandwidth=900 GB/S", "unknown unit `S`; did you mean `GB/s`?"),
+        ("platform.node.gpu.dram_bandwidth=900 gb", "unknown unit `gb`; write a quantity in B/s, such as"),
     ],
 )
 def test_suggested_units_are_those_that_the_value_can_have(whatif_main, text, message):
     assert message in whatif_main("run", "jacobi2d", "--set", text)[2]
+
+
+@pytest.mark.parametrize(
+    ("phase", "message"),
+    [
+        ('kind = "allreduce"', 'trace, gemm; write `kind = "collective"` with `operation = "allreduce"`\n'),
+        ('kind = "roofline"', 'trace, gemm; write `kind = "kernel"` with `model = "roofline"`\n'),
+        ('kind = "kernal"', "did you mean `kernel`?"),
+        ('kind = "halo"\noperation = "allreduce"', "unknown key; `operation` is a key of the kind `collective`\n"),
+        ('kind = "kernel"\ntime = "3 ms"', "`kernel_time` is a key of the kind `measured_kernel`, `overhead_time` is"),
+        ('kind = "overhead"\ntime = "3 ms"', "`time`: unknown key; did you mean `overhead_time`?"),
+        ('kind = "overhead"\nzzz = "3 ms"', "`zzz`: unknown key; known keys: kind, overhead_time"),
+    ],
+)
+def test_the_keys_and_values_of_another_kind_of_phase_name_that_kind(whatif_main, tmp_path, phase, message):
+    head = 'extends = "jacobi2d"\n[application.phases.own]\n'
+    (tmp_path / "mine.toml").write_text(head + phase)
+    code, _, err = whatif_main("check", "mine.toml")
+    assert code == 3
+    assert message in err
 
 
 def test_an_expression_of_gpus_on_a_machine_without_them_says_so(whatif_main):
@@ -1022,7 +1050,7 @@ def test_output_that_cannot_be_written(whatif_main, tmp_path):
     for target, text in (
         ("nowhere/x.csv", "no folder nowhere"),
         ("file/x.csv", "no folder file"),
-        ("folder", "is a directory"),
+        ("folder", "is a folder, not a file"),
         ("a" * 300 + ".csv", "too long"),
         ("x.xyz", "`.xyz` is no known format: use "),
         ("x", "x: the name has no ending: use "),
@@ -1041,7 +1069,10 @@ def test_output_that_cannot_be_written(whatif_main, tmp_path):
         (["run"], "Missing argument"),
         (["run", "jacobi2d", "--point", "--sweep", "application.rank_count=1"], "exclude each other"),
         (["run", "jacobi2d", "--point", "--plot"], "--plot needs a sweep"),
-        (["run", "jacobi2d", "--nonsense"], "No such option"),
+        (["run", "jacobi2d", "--nonsense"], "No such option `--nonsense`\n"),
+        (["new", "mine", "--gpu", "a100"], "mean `a100-sxm-64gb` or `a100-sxm4-40gb` or `a100-sxm4-80gb`?\n"),
+        (["new", "mine", "--gpus", "4"], "No such option `--gpus`; did you mean `--gpus-per-node`?\n"),
+        (["run", "jacobi2d", "--output-file", "x"], "No such option `--output-file`; did you mean `--output`?\n"),
         (["nonsense"], "no verb `nonsense`; known: run, open, "),
         (["rnu", "s.toml"], "no verb `rnu`; did you mean `run`?"),
         (["sweep", "s.toml"], "no verb `sweep`; write `whatif run SCENARIO --sweep PATH=RANGE`"),
@@ -1288,6 +1319,27 @@ def test_an_override_of_a_swept_parameter_is_told_to_have_no_effect(whatif_main)
     assert warning in whatif_main("run", "jacobi2d", "--sweep", f"{ranks}=6, 12", "--set", f"{ranks}=8")[2]
     assert "no effect" not in whatif_main("run", "jacobi2d", "--sweep", f"{ranks}=x1, x2", "--set", f"{ranks}=6")[2]
     assert "no effect" not in whatif_main("run", "llama_training", "--set", f"{ranks}=128")[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "is_idle"),
+    [
+        (("--set", "platform.node.host.memory_size=1 TB"), True),
+        (("--set", "platform.node.host.memory_size=1 TB", "--sweep", "platform=summit, lassen"), True),
+        (("--set", "platform.node.gpu.dram_bandwidth=1 TB/s"), False),
+        (("--set", "platform.network.inter_node.postal.short.latency=1 us"), True),
+        (("--set", "platform.network.inter_node.postal.short.latency=1 us", "--set",
+          "application.phases.halo.model=postal"), False),
+        (("--set", "platform.network.inter_node.postal.short.latency=1 us", "--sweep",
+          "application.phases.halo.model=postal, k_model"), False),
+        (("--set", "application.name=Other", "--set", "application.phases.pack=none"), False),
+    ],
+)  # fmt: skip
+def test_an_override_that_no_result_depends_on_is_told_so(whatif_main, words, is_idle):
+    code, _, err = whatif_main("run", "jacobi2d", *words)
+    assert code == 0
+    assert (f"warning: --set {words[1]}: no result depends on it" in err) is is_idle
+    assert ("no result depends" in err) is is_idle
 
 
 def test_the_options_of_two_machines_are_told_to_those_who_name_one(whatif_main):

@@ -192,6 +192,24 @@ def test_a_narrow_terminal_omits_columns_and_names_them(whatif_main, monkeypatch
     assert set(omitted) <= {name.split(" [")[0] for name in whole}
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("differences", "jacobi2d", "minife"),
+        ("study", "successor", "--show", "questions"),
+        ("run", "jacobi2d", "--platform", "titan", "--sweep", "application.rank_count=1536, 100000"),
+        ("show", "roofline", "jacobi2d"),
+    ],
+    ids=["differences", "questions", "infeasible", "roofline"],
+)
+def test_long_texts_do_not_make_a_table_wider_than_the_terminal(whatif_main, monkeypatch, words):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, err = whatif_main(*words)
+    assert max(map(len, out.splitlines())) <= 80
+    assert "--format csv has all" in err
+
+
 def test_a_pipe_has_all_columns(whatif_main, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     _, out, err = whatif_main("run", "jacobi2d", "--sweep", "platform.node.gpu_count=1, 2, 4")

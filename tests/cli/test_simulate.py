@@ -210,3 +210,14 @@ def test_a_scenario_whose_exchanges_are_none_has_nothing_to_simulate(whatif_main
     (tmp_path / "none.toml").write_text(text)
     code, _, err = whatif_main("simulate", "none.toml")
     assert (code, err) == (2, "whatif: no phase of this scenario has an exchange or operation in an iteration\n")
+
+
+def test_the_best_algorithm_is_not_simulated_and_those_that_are_have_names(whatif_main, tmp_path):
+    text = (
+        'extends = "jacobi2d"\n[application.phases.sum]\nkind = "collective"\noperation = "allreduce"\n'
+        'algorithm = "best"\nmodel = "max_rate"\nmessage_size = "8 B"\n'
+    )
+    (tmp_path / "best.toml").write_text(text)
+    code, _, err = whatif_main("simulate", "best.toml")
+    assert code == 3
+    assert "`best` is not simulated: name one of recursive_doubling, rabenseifner, ring, " in err

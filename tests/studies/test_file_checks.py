@@ -81,3 +81,22 @@ def test_all_sources_of_shipped_files_have_values(kind):
     files = list(shipped_folder(kind).rglob("*.toml"))
     assert files
     assert not [problem for file in files for problem in unused_sources(read_document(file))]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('extends = "perlmutter"\nnodes = 2\n', "2:1: nodes: `nodes`: unknown key; did you mean `node_count`?"),
+        ('extends = "base"\nnodes = 2\n', "2:1: nodes: `nodes`: unknown key; did you mean `node_count`?"),
+        ('extends = "perlmuter"\n', "1:1: extends: `perlmuter`: platform not found; did you mean `perlmutter`?"),
+        ('extends = "jacobi2x"\n', "1:1: extends: `jacobi2x`: scenario not found; did you mean `jacobi2d`?"),
+        ('extends = "jacobi2d"\nnodes = 2\n', "2:1: nodes: `nodes`: unknown key; known keys: accuracy, application"),
+        ('extends = "jacobi2d"\n[application]\n[limits]\n', "3:1: limits: `limits`: unknown key; known keys: acc"),
+        ('[present]\nplatform = "summit"\n[bid.a]\n', "3:1: bid: `bid`: unknown key; did you mean `bids`?"),
+    ],
+)
+def test_a_file_without_keys_that_tell_is_of_the_kind_that_it_extends(tmp_path, monkeypatch, text, problem):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "base.toml").write_text('extends = "perlmutter"\n')
+    (tmp_path / "mine.toml").write_text(text)
+    assert any(str(each).startswith(f"mine.toml:{problem}") for each in whatif.check("mine.toml").problems)

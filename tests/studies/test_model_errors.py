@@ -148,7 +148,10 @@ def test_runs_are_not_inherited(nap, tmp_path):
         ("rank_count,sleep\n6,1\n", r"sleep: is a number without a unit; it must be in s: `sleep \[s\]`"),
         ("rank_count,sleep [GB]\n6,1\n", "is in GB; it must be in s"),
         ("rank_count [s],sleep [s]\n6,1\n", "is in s; application.rank_count is a number without a unit"),
-        ("rank_count,sleep [s]\n6,1\n6,0\n", ":3:1: sleep .*0: a measured value must be greater than 0"),
+        (
+            "rank_count,sleep [s]\n6,1\n6,0\n",
+            ":3:1: sleep .*0: a measured value must be greater than 0; leave the cell",
+        ),
         ("rank_count,sleep [s]\n6,\n", "no values"),
         ("rank_count,sleep [s]\n100000,1\n", ":2:1: infeasible: the ranks need more nodes"),
         (

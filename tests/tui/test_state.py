@@ -440,6 +440,16 @@ def test_unsaved_edits_outlive_the_program(tmp_path):
     assert Recovery(scenario, folder).lost().lines == ("set a.b = 3",)
 
 
+def test_the_question_about_lost_edits_shows_those_that_are_not_saved(tmp_path):
+    scenario, folder = tmp_path / "a.toml", tmp_path / "state"
+    recovery = Recovery(scenario, folder)
+    recovery.keep(["set a.b = 1", "pin", "revert", "set c.d = 2", "sweep a.b = 1, 2"])
+    recovery.close()
+    lost = Recovery(scenario, folder).lost()
+    assert lost.lines[0] == "set a.b = 1"
+    assert lost.question.splitlines()[2:] == ["set c.d = 2", "sweep a.b = 1, 2"]
+
+
 def test_a_disk_that_cannot_be_written_stops_nobody(tmp_path):
     (tmp_path / "file").write_text("")
     Recovery(tmp_path / "a.toml", tmp_path / "file" / "state").keep(["set a.b = 1"])

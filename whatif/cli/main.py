@@ -25,6 +25,7 @@ from whatif.errors import (
     TOO_LARGE,
     InvalidFileError,
     WhatifError,
+    did_you_mean,
 )
 from whatif.plugins import Verb, registered_verbs
 
@@ -134,7 +135,7 @@ def main() -> None:
         _fail(_other_reader(error) or str(error), error.exit_code)
     except click.ClickException as error:
         shown = io.StringIO()
-        error.show(shown)
+        (_suggesting(error) if isinstance(error, click.NoSuchOption) else error).show(shown)
         echo(shown.getvalue(), nl=False, err=True)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
@@ -156,6 +157,14 @@ def main() -> None:
 
         _fail(defect_message(error), EXIT_DEFECT)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _suggesting(error: click.NoSuchOption) -> click.UsageError:
+    """Error of an unknown option, with the ones that may be meant: those that begin like it, else similar ones."""
+    parameters = [] if error.ctx is None else error.ctx.command.get_params(error.ctx)
+    known = [name for parameter in parameters for name in parameter.opts if name.startswith("-")]
+    hint = did_you_mean(error.option_name, known)
+    return click.UsageError(f"No such option `{error.option_name}`{hint}", error.ctx)
 
 
 def _other_reader(error: WhatifError) -> str:

@@ -33,6 +33,8 @@ class _Value:
 class Whole(_Value, click.IntRange):
     """Whole number in a range."""
 
+    name = "N"
+
     def reason(self, value: str) -> str:
         """Expected range."""
         limits = f"of at least {self.min}" if self.max is None else f"from {self.min} to {self.max}"

@@ -38,6 +38,7 @@ def request_notes(request: EvaluationRequest) -> tuple[str, ...]:
         *size_notes(machines, grid.parameters()),
         *constant_notes(machines),
         *_unused_overrides(request.scenario, grid),
+        *_idle_overrides(request.scenario, grid, machines.values()),
     ]
     if sampling is not None:
         count = len(uncertain(sampled_program(program, sampling), sampling, grid.parameters()))
@@ -53,6 +54,18 @@ def _unused_overrides(scenario: Scenario, grid: Grid) -> Iterator[str]:
     for path, text in ((path, text) for axis in grid.axes for path, text in axis.texts.items()):
         if path in scenario.overrides and not any(map(is_relative, re.split(r",|\.\.", text))):
             yield f"warning: --set {path}={scenario.overrides[path]}: no effect, as the sweep gives its values"
+
+
+def _idle_overrides(scenario: Scenario, grid: Grid, programs: Collection[Program]) -> Iterator[str]:
+    """Warning of overrides of numbers that no result depends on, unless choices are swept: some may need them."""
+    swept = grid.parameters()
+    if any(its.parameters[path].structural for its in programs for path in swept if path in its.parameters):
+        return
+    for path, text in scenario.overrides.items():
+        found = [program for program in programs if path in program.parameters]
+        matters = any(its.parameters[path].structural or path in its.reached for its in found)
+        if found and not matters and path not in swept:
+            yield f"warning: --set {path}={text}: no result depends on it, see `whatif sensitivity`"
 
 
 def _basis(scenario: Scenario, grid: Grid) -> Iterator[str]:

@@ -26,7 +26,7 @@ from whatif.schema.relative import absolute
 from whatif.schema.removal import is_known, removes
 from whatif.schema.scenario_spec import ScenarioSpec
 from whatif.schema.stated_tables import REMOVED
-from whatif.units import Quantity, format_quantity
+from whatif.units import Quantity, exact_quantity, format_quantity
 
 CURVE_POINTS: Final = 200
 FAMILY_POINTS: Final = 25
@@ -325,8 +325,10 @@ def _moved(parameter: Parameter, value: float, steps: int, size: NudgeSize) -> s
         moved = float(np.ceil(moved) if steps > 0 else np.floor(moved))
     moved = min(max(moved, domain.minimum), domain.maximum)
     if not domain.accepts(moved):
-        return parameter.text(digits=17)
-    return format_quantity(moved, parameter.dimension, digits=17 if domain.whole else 6)
+        return parameter.text(digits=None)
+    if domain.whole:
+        return exact_quantity(moved, parameter.dimension)
+    return format_quantity(moved, parameter.dimension, digits=6)
 
 
 def still_there(grid: Grid, program: Program) -> Grid:

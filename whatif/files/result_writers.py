@@ -137,7 +137,8 @@ def _write_columns(results: Iterable[Result], out: TextIO, width: int | None) ->
     widths: list[int] = []
     for result in results:
         columns = result.table().columns
-        widths = column_rows(Table({name: columns[name] for name in shown.columns}), out, widths)
+        part = Table({name: columns[name] for name in shown.columns})
+        widths = column_rows(part if width is None else narrowed(part, width, ()), out, widths)
     return "" if width is None else omission(whole, shown, width)
 
 

@@ -49,6 +49,7 @@ _OTHER_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "tasks_per_node": ("ranks_per_node",),
     "tdp": ("power", "power_cap"),
     "threads": ("threads_per_rank",),
+    "time": ("kernel_time", "overhead_time"),
     "title": ("question",),
     "type": ("kind",),
     "years": ("lifetime",),
@@ -83,7 +84,8 @@ def message_of(model: type[BaseModel], document: Mapping[str, Any], path: KeyPat
     if kind == "extra_forbidden":
         return f"`{path[-1]}`: unknown key{_meant_key(model, document, path)}"
     if kind in ("literal_error", "union_tag_invalid"):
-        return _choice_message(error, context)
+        other = _valued(model, document, path, context["tag"]) if "tag" in context else ""
+        return _choice_message(error, context, other)
     if kind == "missing":
         return _missing_message("missing key", _choices(model, document, path))
     if kind == "union_tag_not_found":
@@ -127,7 +129,17 @@ def _meant_key(model: type[BaseModel], document: Mapping[str, Any], path: KeyPat
         # Scenarios, platforms and parts have this key.
         return "; a study extends no other: copy the file and change it"
     elsewhere = _whole_path(document, word) or _in_schema(model, word) if len(path) == 1 else ""
-    return did_you_mean(meant[0] if meant else word, known) or elsewhere or _listed(known)
+    near = did_you_mean(meant[0] if meant else word, known) or elsewhere
+    return near or _kinds_with(model, document, path) or _listed(known)
+
+
+def _kinds_with(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath) -> str:
+    """Hint at the other kinds of a table that have a key, or another word for it; empty without any."""
+    options = _models_at(model, document, path[:-1], by_kind=False)
+    words = (path[-1], *_OTHER_WORDS.get(path[-1].casefold(), ()))
+    found = ((key, _kind(option)) for key in words for option in options if key in option.model_fields)
+    texts = [f"`{key}` is a key of the kind `{kind}`" for key, kind in dict.fromkeys(found) if kind]
+    return f"; {', '.join(texts)}" if texts else ""
 
 
 def _whole_path(document: Mapping[str, Any], name: str) -> str:
@@ -161,23 +173,43 @@ def _missing_message(words: str, choices: list[str]) -> str:
     return f"{words}; one of {', '.join(choices)}" if choices else words
 
 
-def _choice_message(error: Mapping[str, Any], context: Mapping[str, Any]) -> str:
+def _choice_message(error: Mapping[str, Any], context: Mapping[str, Any], hint: str = "") -> str:
     expected = str(context.get("expected") or context.get("expected_tags"))
     choices = [word.strip().strip("'") for word in expected.replace(" or ", ", ").split(",")]
     value = context.get("tag", error["input"])
-    return f"`{_short(value)}` is not one of {', '.join(choices)}{did_you_mean(str(value), choices)}"
+    return f"`{_short(value)}` is not one of {', '.join(choices)}{did_you_mean(str(value), choices) or hint}"
+
+
+def _valued(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath, value: str) -> str:
+    """Hint at the kinds with a key that can have a value, such as `operation = "allreduce"`; empty without any."""
+    table = path[:-1] if path[-1] == "kind" else path
+    options = _models_at(model, document, table, by_kind=False)
+    fields = ((option, key, field) for option in options for key, field in option.model_fields.items() if key != "kind")
+    found = ((_kind(option), key) for option, key, field in fields if value in _fixed(field))
+    texts = [f'`kind = "{kind}"` with `{key} = "{value}"`' for kind, key in dict.fromkeys(found)]
+    return f"; write {' or '.join(texts[:2])}" if texts else ""
+
+
+def _fixed(field: FieldInfo) -> list[Any]:
+    """Values that a field can have, if they are fixed."""
+    inner = (field.annotation, *get_args(field.annotation))
+    return [value for annotation in inner if get_origin(annotation) is Literal for value in get_args(annotation)]
+
+
+def _kind(option: type[BaseModel]) -> str:
+    """Kind of the table that a model of a union describes; empty for other models."""
+    field = option.model_fields.get("kind")
+    return str(get_args(field.annotation)[0]) if field is not None and get_args(field.annotation) else ""
 
 
 def _tags(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath) -> list[str]:
-    kinds = [option.model_fields["kind"] for option in _models_at(model, document, path, by_kind=False)]
-    return list(dict.fromkeys(str(get_args(field.annotation)[0]) for field in kinds))
+    return list(dict.fromkeys(map(_kind, _models_at(model, document, path, by_kind=False))))
 
 
 def _choices(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath) -> list[str]:
     """Values that a key can have, if they are fixed."""
     fields = [option.model_fields.get(path[-1]) for option in _models_at(model, document, path[:-1])]
-    fixed = [field.annotation for field in fields if field is not None and get_origin(field.annotation) is Literal]
-    return list(dict.fromkeys(str(value) for annotation in fixed for value in get_args(annotation)))
+    return list(dict.fromkeys(str(value) for field in fields if field is not None for value in _fixed(field)))
 
 
 def _other_tables(document: Mapping[str, Any], path: KeyPath) -> str:

@@ -32,7 +32,7 @@ _SEVERAL: Final = re.compile(r"\.\.\s*[\dx+-]|,\s+\S")
 """Mark of a range or a list of values."""
 _SHARE: Final = re.compile(rf"\s*({units.UNSIGNED})\s*%\s*")
 """Percentage without a sign: of a plain number it is the value, `10 %` is 0.1."""
-_SUGGESTED: Final = re.compile(r"unknown unit `([^`]*)`; did you mean (.*)\?")
+_SUGGESTED: Final = re.compile(r"unknown unit `([^`]*)`(?:; did you mean (.*)\?)?$")
 LINK_END_PATTERN: Final = r"^(cpu|gpu|switch)[0-9]+$"
 
 
@@ -204,13 +204,15 @@ class QuantityField:
         raise ValueError(f"`{text}` is in {customary_unit(0.0, quantity.dimension)[0]}; {self._wanted()}")
 
     def _fitting(self, text: str, message: str) -> str:
-        """Message about an unknown unit, with what to write in place of suggested units of another dimension."""
+        """Message about an unknown unit, with what to write where no unit is suggested that the value can have."""
         found = _SUGGESTED.search(message)
         if found is None:
             return message
-        units_meant = found[2].replace("`", "").split(" or ")
-        fits = any(self._allows(text.replace(found[1], unit)) for unit in units_meant)
-        return message if fits else f"{message[: found.end(1)]}`; {self._wanted()}"
+        suggested = found[2] or ""
+        units_meant = filter(None, suggested.replace("`", "").split(" or "))
+        # A suggestion in quotes is the whole unit, another one a word of it.
+        texts = [f"1 {unit}" if "`" in suggested else text.replace(found[1], unit) for unit in units_meant]
+        return message if any(map(self._allows, texts)) else f"{message[: found.end(1)]}`; {self._wanted()}"
 
     def _allows(self, text: str) -> bool:
         """Whether a text with another unit may be a value of this field."""
@@ -230,7 +232,8 @@ class QuantityField:
 
     def _wanted(self) -> str:
         if self.dimension in (units.ONE, None):
-            return f"write a number such as {self._example}"
+            quantity = "" if self.dimension else f", or a quantity such as `{_EXAMPLES[units.BYTE_PER_SECOND]}`"
+            return f"write a number such as {self._example}{quantity}"
         unit = customary_unit(0.0, self.dimension)[0]
         return f"write a quantity in {unit}, such as `{self.example or _EXAMPLES.get(self.dimension, f'3 {unit}')}`"
 

@@ -18,11 +18,20 @@ from whatif.schema.parts import extended_tables, part_layer, part_model, placed,
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.removal import without_removed
 from whatif.schema.scenario_spec import ScenarioSpec
-from whatif.schema.shipped import NAME_RULE, SINGULARS, find, is_name, kind_of, looks_like_platform, names_in
+from whatif.schema.shipped import (
+    MAXIMUM_CHAIN,
+    NAME_RULE,
+    SINGULARS,
+    find,
+    is_name,
+    is_platform,
+    kind_of,
+    looks_like_platform,
+    names_in,
+)
 from whatif.schema.toml import Document, KeyPath, Layer, Layers, dotted, parse_document, read_document, set_at, walk
 from whatif.schema.validated import PLATFORM, validate
 
-MAXIMUM_CHAIN = 20
 # Overrides are texts; these two are booleans in TOML.
 _SWITCHES = {"true": True, "false": False}
 
@@ -57,12 +66,12 @@ def load_document(
     return Loaded(scenario, layers, Path(document.name).stem, question_of(document.text), document.search(folders))
 
 
-def _refuse_other(document: Document) -> None:
+def _refuse_other(document: Document, folders: Sequence[Path]) -> None:
     """Raise `InvalidFileError` for a study, a part or a platform in place of a scenario."""
     kind = kind_of(document.data)
     if kind in ("study", "part"):
         raise InvalidFileError([document.problem((), other_kind(kind, "scenario", document.name))])
-    if looks_like_platform(document.data):
+    if is_platform(document, folders):
         raise InvalidFileError([document.problem((), other_kind("platform", "scenario", document.name))])
 
 
@@ -76,7 +85,7 @@ def scenario_layers(
 ) -> Layers:
     """Layers of a scenario: the files of the platform, those of the scenario, and the overrides."""
     search = document.search(folders)
-    _refuse_other(document)
+    _refuse_other(document, folders)
     chain = _scenario_chain(document, search)
     stated = _stated_platform(chain)
     base: list[Layer] = []

@@ -18,7 +18,7 @@ from whatif.schema.fields import QuantityField, quantity_field
 from whatif.schema.load import Loaded
 from whatif.schema.platform_spec import GRADES, Grade
 from whatif.schema.toml import Document, KeyPath, Layer, Layers
-from whatif.units import ONE, Dimension, Quantity, format_quantity, parse_quantity
+from whatif.units import ONE, Dimension, Quantity, exact_quantity, format_quantity, parse_quantity
 
 # Tables that describe the files, not the machine or the application.
 _NO_PARAMETERS = {"sources", "sweep", "fits", "runs", "accuracy"}
@@ -106,14 +106,16 @@ class Parameter(Declared):
         """Distribution stated by the file or an override; None for a plain number."""
         return self.value.distribution if isinstance(self.value, Uncertain) else None
 
-    def text(self, digits: int = 6) -> str:
-        """Value as written in a file, with its unit; 17 digits are exact."""
+    def text(self, digits: int | None = 6) -> str:
+        """Value as written in a file, with its unit; None: in the digits that read back as the same value."""
         if isinstance(self.value, Expression):
             return self.value.text
         if self.distribution is not None:
             return self.distribution.text
         if self.field is None:
             return str(self.value).lower() if isinstance(self.value, bool | None) else str(self.value)
+        if digits is None:
+            return exact_quantity(float(self.value), self.dimension)
         return format_quantity(float(self.value), self.dimension, digits)
 
 

@@ -9,9 +9,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from whatif.errors import UsageError, WhatifError
+from whatif.errors import UsageError, WhatifError, did_you_mean
 from whatif.paths import is_file
-from whatif.schema.toml import read_document
+from whatif.schema.toml import Document, read_document
 
 Kind = Literal["scenario", "platform", "part", "study"]
 PLURALS: Final[Mapping[Kind, str]] = {
@@ -24,6 +24,8 @@ PLURALS: Final[Mapping[Kind, str]] = {
 SINGULARS: Final[Mapping[str, Kind]] = {folder: kind for kind, folder in PLURALS.items()}
 MOST_FILES: Final = 500
 """Most files of one folder that are read."""
+MAXIMUM_CHAIN: Final = 20
+"""Most files that extend one another."""
 
 KINDS: Final[Mapping[str, str]] = {
     "gpu": "gpu",
@@ -134,7 +136,7 @@ def names_in(folders: Sequence[Path], kind: str) -> list[str]:
 
 def kind_of(data: Mapping[str, Any]) -> Kind | None:
     """Kind of a file by its content: scenario, platform, part or study; None for any other file."""
-    if {"bids", "mix"} & data.keys():
+    if {"bids", "limits", "mix", "present"} & data.keys() and "application" not in data:
         return "study"
     if "part" in data:
         return "part"
@@ -143,6 +145,24 @@ def kind_of(data: Mapping[str, Any]) -> Kind | None:
     if not data.keys().isdisjoint(("node", "network", "price", "site")) or isinstance(data.get("extends"), str):
         return "platform"
     return None
+
+
+def is_platform(document: Document, folders: Sequence[Path]) -> bool:
+    """Whether a file is a platform: by its own keys, without such keys as the file that it extends."""
+    for _ in range(MAXIMUM_CHAIN):
+        if looks_like_platform(document.data):
+            return True
+        if kind_of(document.data) != "platform":
+            return False
+        name, search = str(document.data["extends"]), document.search(folders)
+        found = (find(name, kind, search, document.name) for kind in ("scenarios", "platforms") if is_name(name))
+        base = next(filter(None, found), None)
+        if base is None:
+            return not did_you_mean(name, names_in(search, "scenarios")) and bool(
+                did_you_mean(name, names_in(search, "platforms"))
+            )
+        document = read_document(base)
+    return False
 
 
 def looks_like_platform(data: Mapping[str, Any]) -> bool:

@@ -33,6 +33,7 @@ _NUMBER: Final = re.compile(
 """Number, perhaps with what it counts."""
 _STATED: Final = re.compile(r"[\s\[]*([^=\]#]+)[=\]]")
 """Key of a value, or of the header of a table."""
+_UNCLOSED: Final = re.compile(r"""(?:Illegal|Found invalid) character '\\n'|Expected "'"$""")
 _TWICE: Final = re.compile(r"Cannot declare \((.+)\) twice")
 _WORDS: Final = re.compile(r"'([^']*)'")
 _TRUTH: Final = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
@@ -98,7 +99,7 @@ def read_document(path: Path) -> Document:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        message = f"{NOT_UTF8}: byte 0x{raw[error.start]:02x}"
+        message = f"{NOT_UTF8}: byte 0x{raw[error.start]:02x}; save the file as UTF-8 text"
         raise InvalidFileError([Problem(name, line, 1, "", message)]) from None
     kept = _kept_document(text, name, path.parent)
     return replace(kept, data=_copied(kept.data))
@@ -128,6 +129,7 @@ def parse_document(text: str, name: str, folder: Path | None = None) -> Document
         message = str(error)[: place.start()] if place else str(error)
         line, column = (place[1], place[2]) if place and place[1] else (text.count("\n") + 1, 1)
         message = _TWICE.sub(lambda found: f"`{dotted(tuple(_WORDS.findall(found[1])))}` is stated twice", message)
+        message = _UNCLOSED.sub("a text has no closing quote", message)
         message = _overwritten(text, int(line)) if "overwrite" in message else message + _advice(text, int(line))
         raise InvalidFileError([Problem(name, int(line), int(column), "", f"{NOT_TOML}: {message}")]) from None
     except (RecursionError, ValueError) as error:
@@ -166,7 +168,8 @@ def _advice(text: str, line: int) -> str:
     value = value.rstrip("; ")
     number = _NUMBER.fullmatch(value)
     meant = number[1] if number else _TRUTH.get(value.lower(), f'"{value}"')
-    return f"; write `{key} = {meant}`"
+    correct = f"{key} = {meant}"
+    return "" if correct == rows[line - 1].strip() else f"; write `{correct}`"
 
 
 _kept_document = lru_cache(maxsize=256)(parse_document)

@@ -186,7 +186,7 @@ def settings(layout: Layout, scenario: Scenario) -> dict[str, str]:
 
 def _text(program: Program, path: str) -> str | None:
     parameter = program.parameters.get(path)
-    return None if parameter is None else parameter.text(digits=17)
+    return None if parameter is None else parameter.text(digits=None)
 
 
 def _stated(decomposition: str, ranks: Mapping[str, float]) -> dict[str, str]:

@@ -22,7 +22,7 @@ from whatif.plotting.presentable import Presentable
 from whatif.schema.load import load_part, load_platform, open_document
 from whatif.schema.parameters import unused_sources
 from whatif.schema.platform_spec import PlatformSpec
-from whatif.schema.shipped import kind_of, looks_like_platform, shipped_names
+from whatif.schema.shipped import is_platform, kind_of, shipped_names
 from whatif.schema.toml import Document, shown_path
 from whatif.studies.measured_runs import measured_runs, stated_runs
 from whatif.studies.procurement.study import study_of
@@ -151,7 +151,7 @@ def _check_document(name: str, document: Document, folders: tuple[Path, ...]) ->
         return CheckedFile(name, "part")
     if kind_of(document.data) == "study":
         return _check_study(name, document)
-    if looks_like_platform(document.data):
+    if is_platform(document, folders):
         return CheckedFile(name, "platform", platform=load_platform(name, folders)[0])
     return _check_scenario(name, Scenario(document, folders=folders))
 

@@ -309,7 +309,8 @@ class _Reader:
         if column.dimension != expected:
             raise self._refused(heading, f"is {_unit(column)}; it must be in {expected}: `{name} [{expected}]`")
         for run in np.flatnonzero(np.isinf(column.values) | (column.values <= 0)):
-            rule = "too large for a 64-bit float" if values[run] > 0 else "a measured value must be greater than 0"
+            low = "a measured value must be greater than 0; leave the cell empty if the run has none"
+            rule = "too large for a 64-bit float" if values[run] > 0 else low
             raise self._refused(heading, f"{values[run]:g}: {rule}", int(run))
         if not np.isfinite(column.values).any():
             raise self._refused(heading, self._word(heading, 0) or "no values", 0)

@@ -233,6 +233,7 @@ class Roofline(StudyResult):
     kernels: tuple[KernelPoint, ...] = ()
     second: SecondGpu | None = None
     title: str = ""
+    optional_columns = (["intensity"], ["own_roof"], ["bandwidth"])
 
     def operations(self) -> tuple[str, ...]:
         """Kinds of operations whose peaks are roofs: those that dominate some kernel, or all without kernels."""

@@ -193,7 +193,7 @@ class SweepParts(Presentable):
             self._write_data_set(path)
             return
         if path is not None and is_folder(path):
-            raise UsageError(f"{path}: is a directory; --on makes a data set in it")
+            raise UsageError(f"{path}: is a folder, not a file; with --on it takes a data set of Parquet files")
         chosen = format_of(path, file_format, FORMATS)
         if path is None and chosen == "parquet":
             raise UsageError("Parquet is not for a terminal; name a file with -o")

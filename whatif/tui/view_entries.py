@@ -9,7 +9,7 @@ from types import UnionType
 from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from whatif.errors import UsageError, did_you_mean
-from whatif.units import Dimension, UnitError, format_quantity, parse_quantity
+from whatif.units import Dimension, UnitError, exact_quantity, parse_quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,6 @@ class _Rules(NamedTuple):
 
 
 _KEY: Final = "rules"
-_EXACT_DIGITS: Final = 17
 
 
 def entry(
@@ -100,14 +99,8 @@ def to_text(kind: type, name: str, value: object) -> str:
         return rules.none
     items = value if isinstance(value, tuple) else (value,)
     if rules.unit is not None:
-        return ", ".join(_exact(float(number), rules.unit) for number in items)
+        return ", ".join(exact_quantity(float(number), rules.unit) for number in items)
     return ", ".join(map(str, items))
-
-
-def _exact(number: float, unit: Dimension) -> str:
-    """Quantity that reads back as the same number: with a prefix, unless scaling by it rounds."""
-    text = format_quantity(number, unit, _EXACT_DIGITS)
-    return text if parse_quantity(text).value == number else f"{number!r} {unit}"
 
 
 def from_text(kind: type, name: str, text: str) -> Any:

@@ -26,7 +26,7 @@ def chosen_algorithms(context: Context, name: str, phase: CollectivePhase) -> tu
     if not reason and phase.algorithm == "best":
         known = offered[phase.operation or "allreduce"]
         chosen = tuple(one for one in known if phase.model == "nccl" or not _obstacle(context, phase, one))
-        reason = "`best` is not simulated: name an algorithm" if context.is_simulated else ""
+        reason = f"`best` is not simulated: name one of {', '.join(chosen)}" if context.is_simulated else ""
     elif not reason:
         chosen, reason = (phase.algorithm,), _obstacle(context, phase, phase.algorithm)
     if not reason and phase.imbalance != 1 and chosen[0] not in _UNEVEN:

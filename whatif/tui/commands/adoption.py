@@ -14,7 +14,7 @@ from whatif.errors import UsageError
 from whatif.plotting.crosshair import nearest
 from whatif.plotting.description import Description, HeatMap
 from whatif.tui.commands.explorer_commands import Adopt, Also, Change, Edit, EditAll, SweepParameter
-from whatif.units import format_quantity, parse_quantity
+from whatif.units import exact_quantity, format_quantity, parse_quantity
 
 
 def point_of(session: Session, plot: Description, cross: tuple[float, float]) -> tuple[int, ...]:
@@ -97,4 +97,4 @@ def text_of(program: Program, path: str, value: object) -> str:
     number = float(str(value))
     short = format_quantity(number, parameter.dimension, 6)
     kept = not parameter.field.domain.whole and parameter.field.domain.accepts(parse_quantity(short).value)
-    return short if kept else format_quantity(number, parameter.dimension, 17)
+    return short if kept else exact_quantity(number, parameter.dimension)

@@ -15,7 +15,7 @@ from whatif.core.sweep_figure import Y_COLUMN
 from whatif.core.term import Program
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.tui.state import ExplorerState
-from whatif.units import format_quantity, parse_quantity
+from whatif.units import exact_quantity, format_quantity, parse_quantity
 
 if TYPE_CHECKING:
     from whatif.schema.parameters import Parameter
@@ -102,7 +102,7 @@ def _text(program: Program, parameter: Parameter, value: float, target: Target) 
         met = target.met(evaluate(program, {parameter.path: number}).numbers(term)).all()
         if met and parameter.field is not None and parameter.field.domain.accepts(float(number[0])):
             return text
-    return format_quantity(value, parameter.dimension, 17)
+    return exact_quantity(value, parameter.dimension)
 
 
 def _rounded(parameter: Parameter, value: float) -> Iterator[str]:

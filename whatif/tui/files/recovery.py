@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from whatif.plotting.description import shorten
+from whatif.tui.commands.explorer_commands import Pin, Revert
 
 HEADER: Final = "# whatif: unsaved edits; restore them with `whatif open SCENARIO --replay` and this file\n"
 _LOCKED_BYTE: Final = 1 << 30
@@ -28,8 +29,10 @@ class LostEdits:
 
     @property
     def question(self) -> str:
-        """Text that asks whether to restore them, with the first edits."""
-        shown = (shorten(line, 76) for line in self.lines[:12])
+        """Text that asks whether to restore them, with the first edits; without the commands that make the baseline."""
+        pin = Pin().line()
+        edits = self.lines[self.lines.index(pin) + 1 :] if pin in self.lines else self.lines
+        shown = (shorten(line, 76) for line in edits[:12] if line != Revert().line())
         return "\n".join(("An earlier session ended with edits that were not saved:", "", *shown))
 
 

@@ -94,7 +94,7 @@ def values_before(scenario: Scenario) -> dict[str, str]:
     if original is None:
         return {}
     values = {
-        path: original.parameters[path].text(digits=17) for path in scenario.overrides if path in original.parameters
+        path: original.parameters[path].text(digits=None) for path in scenario.overrides if path in original.parameters
     }
     platform = stated_platform(scenario.document, scenario.folders)
     return values | ({"platform": platform} if scenario.platform is not None and platform is not None else {})
