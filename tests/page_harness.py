@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import pickle
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 from textual.app import App, ComposeResult
@@ -40,6 +41,14 @@ def few_machines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("whatif.schema.shipped.shipped_names", few)
 
 
+def _sent(value: Any) -> Any:
+    """What arrives in another process, which need not import pages or widgets for it."""
+    data = pickle.dumps(value)
+    assert b"whatif.tui.pages" not in data
+    assert b"whatif.tui.widgets" not in data
+    return pickle.loads(data)  # noqa: S301
+
+
 class PageApp(App[None]):
     """Shows a study on one page."""
 
@@ -70,11 +79,11 @@ class PageApp(App[None]):
     def do(self, job: Job | None) -> None:
         """Do a job of the page, and give it the answer."""
         if job is not None:
-            function, arguments, tells = pickle.loads(pickle.dumps(job))  # noqa: S301 - as it goes to another process
+            function, arguments, tells = _sent(job)
             self._take(function(*arguments, *([self._take] if tells else [])))
 
     def _take(self, value: object) -> None:
-        self.page.take(pickle.loads(pickle.dumps(value)))  # noqa: S301
+        self.page.take(_sent(value))
 
     def on_change_requested(self, event: ChangeRequested) -> None:
         wish = event.change

@@ -37,7 +37,7 @@ from whatif.tui.files.recovery import Recovery
 from whatif.tui.files.scenario_file import ScenarioFile
 from whatif.tui.jobs.worker import Worker, run_once
 from whatif.tui.page_registry import screens
-from whatif.tui.pages.explore import ExploreView
+from whatif.tui.page_views import ExploreView
 from whatif.tui.state import ExplorerState
 from whatif.tui.variants.variant_commands import Delete, Fork, Go, Rename
 from whatif.tui.variants.variant_set import scenario_key

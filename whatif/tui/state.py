@@ -16,6 +16,7 @@ from whatif.plugins import page_of
 from whatif.schema.parameters import Parameter
 from whatif.schema.phase_edits import edits_of
 from whatif.tui.page_registry import FIRST_PAGE, page_named, screens
+from whatif.tui.page_views import view_kind
 from whatif.tui.variants.variant_set import (
     BASELINE,
     Variant,
@@ -100,11 +101,10 @@ class View:
     def _find(self, key: str) -> tuple[View | PageView, str]:
         """View that has a field, and the name of the field there."""
         page, _, name = key.rpartition(".")
-        found = page_named(page)
-        if page and found is None:
+        if page and page_named(page) is None:
             known = [f"{item.name}.{name}" for item in screens()]
             raise UsageError(f"show {key}: there is no page `{page}`{did_you_mean(key, known)}")
-        view = self if found is None else self.of(found.load().VIEW)
+        view = self.of(view_kind(page)) if page else self
         names = entry_names(type(view))
         if name not in names:
             near = did_you_mean(key, [f"{page}.{name}" if page else name for name in names])

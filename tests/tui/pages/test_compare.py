@@ -20,8 +20,9 @@ from whatif.studies.platform_comparison import PlatformRow
 from whatif.tui.commands.explorer_commands import Adopt
 from whatif.tui.files.export import plot_of
 from whatif.tui.labels import brief, duration
+from whatif.tui.page_views import CompareView
 from whatif.tui.pages.compare import ComparePage
-from whatif.tui.pages.compared_machines import CompareView, baseline, chosen_machines, order
+from whatif.tui.pages.compared_machines import baseline, chosen_machines, order
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.plot_view import PlotView

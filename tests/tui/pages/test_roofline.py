@@ -17,7 +17,8 @@ from whatif.schema.toml import parse_document
 from whatif.studies.roofline_study import kernel_points, second_gpu
 from whatif.tui.commands.explorer_commands import Show
 from whatif.tui.labels import duration, percent
-from whatif.tui.pages.roofline import RooflinePage, RooflineView, roofline_of, rows
+from whatif.tui.page_views import RooflineView
+from whatif.tui.pages.roofline import RooflinePage, roofline_of, rows
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.roofline_plot import RoofsView, letter, roofline_runs

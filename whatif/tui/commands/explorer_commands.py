@@ -199,6 +199,11 @@ class Show:
         return f"show {self.key} = {self.value}"
 
 
+def study_changes(file: str) -> tuple[Show, ...]:
+    """Commands that show the page of a study as its file states it."""
+    return Show("study.values", ""), Show("study.file", file), Show("screen", "study")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Choose:
     """Change a field of the view to a value computed from the view requested last: keys may come faster than frames."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from whatif.api.procurement import save_study
 from whatif.errors import WhatifError
@@ -19,9 +19,7 @@ from whatif.studies.procurement.sweeping import absolute_values
 from whatif.table import Table
 from whatif.tui.commands.study_values import text_of, value_in, values_in
 from whatif.tui.jobs.refusal import answer_or_refusal
-from whatif.vocabulary import STUDY_VIEWS, StudyView
-
-VIEWS: Final[tuple[str, ...]] = STUDY_VIEWS
+from whatif.vocabulary import StudyView
 
 
 class StudyRequest(NamedTuple):

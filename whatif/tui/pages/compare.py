@@ -19,11 +19,11 @@ from whatif.studies.platform_comparison import PlatformRow, comparison
 from whatif.tui.commands.explorer_commands import Adopt
 from whatif.tui.jobs.job import Job
 from whatif.tui.labels import brief
+from whatif.tui.page_views import CompareView
 from whatif.tui.pages.compared_machines import (
     ARROWS,
     KEPT,
     PRESENT,
-    CompareView,
     baseline,
     chosen_machines,
     curves,
@@ -45,16 +45,10 @@ from whatif.tui.widgets.plot_view import PlotView
 ComparisonInputs = tuple[Scenario, Grid, str]
 
 
-def compared(scenario: Scenario, grid: Grid, column: str) -> tuple[PlatformRow, ...]:
-    """The scenario over the first axis of a sweep, on every known platform."""
-    return comparison(scenario, scenario.known_platforms, Grid(grid.axes[:1]), column)
-
-
 class ComparePage(SweepPage[CompareView]):
     """A table of machines with their results, and below it the swept parameter with a curve for each of them."""
 
     NAME: ClassVar[str] = "compare"
-    VIEW = CompareView
     WIDE: ClassVar[bool] = True
     HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": LOW, "-flat": FLAT}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
@@ -123,7 +117,7 @@ class ComparePage(SweepPage[CompareView]):
         """Ask all machines, unless only the view has changed."""
         if self._fresh(state):
             return None
-        return Job(compared, (state.session.scenario, state.session.grid, state.view.y))
+        return Job(comparison, (state.session.scenario, None, state.session.grid, state.view.y))
 
     def take(self, value: tuple[PlatformRow, ...]) -> None:
         """Show what the machines answered."""

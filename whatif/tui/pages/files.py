@@ -17,8 +17,7 @@ from whatif.schema.catalogue import CatalogueEntry, catalogue
 from whatif.schema.phase_edits import on_disk
 from whatif.schema.rewriting import rewritten
 from whatif.schema.toml import shown_path
-from whatif.tui.commands.explorer_commands import Adopt
-from whatif.tui.commands.study_values import study_changes
+from whatif.tui.commands.explorer_commands import Adopt, study_changes
 from whatif.tui.dialogs.windows import TextDialog, path_to_write
 from whatif.tui.events import FileRequested, JobRequested, NewScenarioRequested
 from whatif.tui.files.file_paths import catalogue_folders, free_file
