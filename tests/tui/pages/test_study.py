@@ -225,6 +225,20 @@ def test_an_error_keeps_the_last_answer_and_a_mended_file_is_read_again(tmp_path
     on_page(StudyPage, check, changes=study_changes(str(path)))
 
 
+def test_a_study_is_answered_again_when_its_measured_runs_change(tmp_path):
+    runs = tmp_path / "runs.csv"
+    runs.write_text("rank_count,iteration_time [ms]\n64,21\n128,12.5\n")
+    path = study_file(tmp_path, more='[mix.e]\nscenario = "minife"\nruns = "runs.csv"')
+
+    async def check(one):
+        assert shown(one.page)
+        os.utime(runs, ns=(0, 0))
+        one.page.look()
+        assert one.page.job(one.app.state) is not None
+
+    on_page(StudyPage, check, changes=study_changes(str(path)))
+
+
 def test_an_error_of_the_file_is_not_blamed_on_a_changed_value(tmp_path):
     path = study_file(tmp_path)
 
