@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from whatif.axes import Grid
-from whatif.core.result import Result
+from whatif.core.result import Result, has_column
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session, SessionInputs, still_there
+from whatif.core.sweep_figure import Y_COLUMN
 from whatif.errors import UsageError, did_you_mean
 from whatif.plotting.raster import MarkerName
 from whatif.plugins import page_of
@@ -281,6 +282,11 @@ class ExplorerState:
         """The page that shows its screen."""
         application = self.session.program.loaded.scenario.application
         return page_of(self.view.screen, application)
+
+    @property
+    def explained(self) -> str:
+        """The explained result: the requested one if it exists."""
+        return self.view.why if has_column(self.session.point, self.view.why) else Y_COLUMN
 
     @property
     def changed(self) -> bool:

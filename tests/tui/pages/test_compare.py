@@ -23,8 +23,7 @@ from whatif.tui.labels import brief, duration
 from whatif.tui.page_views import CompareView
 from whatif.tui.pages.compare import ComparePage
 from whatif.tui.pages.compared_machines import baseline, chosen_machines, order
-from whatif.tui.widgets.column_layout import ColumnsView
-from whatif.tui.widgets.data_table import TableView
+from whatif.tui.widgets.data_table import ColumnsView, TableView
 from whatif.tui.widgets.plot_view import PlotView
 
 NODES = "the ranks need more nodes than the platform has (platform.node_count)"

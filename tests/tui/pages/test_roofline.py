@@ -20,7 +20,7 @@ from whatif.tui.labels import duration, percent
 from whatif.tui.page_views import RooflineView
 from whatif.tui.pages.roofline import RooflinePage, roofline_of, rows
 from whatif.tui.state import ExplorerState
-from whatif.tui.widgets.column_layout import ColumnsView
+from whatif.tui.widgets.data_table import ColumnsView
 from whatif.tui.widgets.roofline_plot import RoofsView, letter, roofline_runs
 
 GPU = "platform.node.gpu"

@@ -32,7 +32,7 @@ from whatif.tui.pages.files import FilesPage
 from whatif.tui.pages.study import StudyPage, StudyPageView
 from whatif.tui.palette.palette_entries import best, file_entries, pages
 from whatif.tui.widgets.chart_bars import ChartBars
-from whatif.tui.widgets.column_layout import ColumnsView
+from whatif.tui.widgets.data_table import ColumnsView
 from whatif.vocabulary import STUDY_VIEWS
 
 CHEAPER = "bids.six.node_price = 40 kUSD"

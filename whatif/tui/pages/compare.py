@@ -38,8 +38,7 @@ from whatif.tui.pages.page import PageKey, extra_key, stepped
 from whatif.tui.pages.sweep_page import OPTIMUM_KEYS, RELATION_KEY, SweepPage
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.answer_line import AnswerLine
-from whatif.tui.widgets.column_layout import FLAT, LOW, ColumnsView
-from whatif.tui.widgets.data_table import Cell, TableView
+from whatif.tui.widgets.data_table import Cell, ColumnsView, TableView
 from whatif.tui.widgets.plot_view import PlotView
 
 ComparisonInputs = tuple[Scenario, Grid, str]
@@ -50,7 +49,7 @@ class ComparePage(SweepPage[CompareView]):
 
     NAME: ClassVar[str] = "compare"
     WIDE: ClassVar[bool] = True
-    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": LOW, "-flat": FLAT}
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": 20, "-flat": 8}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("sort", "o", "sort(1)", "sort", "Sort by the next column"),
         extra_key("turn", "O", "reverse", "reverse", "Reverse the order"),

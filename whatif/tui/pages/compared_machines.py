@@ -16,8 +16,7 @@ from whatif.tui.labels import brief, duration
 from whatif.tui.page_views import CompareView
 from whatif.tui.pages.sweep_page import SCALES
 from whatif.tui.state import ExplorerState, View
-from whatif.tui.widgets.column_layout import speedup
-from whatif.tui.widgets.data_table import WORDS, Cell, TableRows
+from whatif.tui.widgets.data_table import WORDS, Cell, TableRows, speedup
 from whatif.units import SECOND
 
 PRESENT: Final = "present"

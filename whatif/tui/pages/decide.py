@@ -20,7 +20,6 @@ from whatif.tui.jobs.job import Job
 from whatif.tui.page_views import DecideView
 from whatif.tui.pages.decision_page import START_KEY, WAITING, DecisionPage
 from whatif.tui.pages.page import PageKey, extra_key, stepped
-from whatif.tui.pages.why import explained
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.chart_bars import ChartBars
 from whatif.tui.widgets.choice_bar import ChoiceBar
@@ -101,7 +100,7 @@ class DecidePage(DecisionPage[DecideView]):
             session, view, own = state.session, state.view, self.view_in(state.view)
             inputs = session.inputs, state.baseline.inputs, state.changed
             seconds = sum(session.at.seconds.values())
-            self._request = DecisionRequest(*inputs, own.decision, own.front_over, view, explained(state), seconds)
+            self._request = DecisionRequest(*inputs, own.decision, own.front_over, view, state.explained, seconds)
             self._job = Job(decide, (self._request,))
         return self._job
 
@@ -203,4 +202,4 @@ def _inputs(state: ExplorerState) -> tuple[object, ...]:
     """All that an answer follows from; the question first."""
     view, own = state.view, state.view.of(DecideView)
     looks = view.samples, view.spread, view.against, own.front_over
-    return own.decision, state.session.scenario, state.baseline.scenario, explained(state), *looks
+    return own.decision, state.session.scenario, state.baseline.scenario, state.explained, *looks

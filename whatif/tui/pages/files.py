@@ -25,8 +25,7 @@ from whatif.tui.jobs.job import Job
 from whatif.tui.pages.page import Page, PageKey
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
-from whatif.tui.widgets.column_layout import ColumnsView
-from whatif.tui.widgets.data_table import WORDS, Cell, TableRows, TableView
+from whatif.tui.widgets.data_table import WORDS, Cell, ColumnsView, TableRows, TableView
 
 _HINT = "⏎ opens a scenario or study, adopts a platform"
 _COLOURS = {"+": "$text-success", "-": "$text-error", "@": "$text-primary"}

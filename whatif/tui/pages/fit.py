@@ -38,8 +38,7 @@ from whatif.tui.page_views import FitView
 from whatif.tui.pages.measurement_page import MeasurementPage
 from whatif.tui.pages.page import PageKey, extra_key, stepped
 from whatif.tui.state import ExplorerState
-from whatif.tui.widgets.column_layout import ColumnsView
-from whatif.tui.widgets.data_table import Cell, TableRows, TableView
+from whatif.tui.widgets.data_table import Cell, ColumnsView, TableRows, TableView
 from whatif.tui.widgets.fit_plot import FitPlot
 from whatif.units import BYTE, ONE, SECOND, format_quantity
 from whatif.vocabulary import MODEL_LABELS

@@ -24,8 +24,7 @@ from whatif.tui.labels import brief
 from whatif.tui.page_views import HPL_PANELS, HPL_PARTS, HPLView
 from whatif.tui.pages.page import Page, PageKey, extra_key, stepped
 from whatif.tui.state import ExplorerState
-from whatif.tui.widgets.column_layout import ColumnsView
-from whatif.tui.widgets.data_table import TableView
+from whatif.tui.widgets.data_table import ColumnsView, TableView
 from whatif.tui.widgets.hpl_labels import (
     PANEL_KINDS,
     THEY_OVERLAP,

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.geometry import Size
 
 from whatif.core.term import Program
-from whatif.plotting.cells import TextRun, flowing
 from whatif.schema.application import HaloPhase
 from whatif.schema.collective_phase import CollectivePhase
 from whatif.studies.domain_study import DomainPicture, domain_boxes, domain_table
@@ -28,8 +25,8 @@ from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.domain_map import DomainMap
+from whatif.tui.widgets.facts import Fact, Facts
 from whatif.tui.widgets.message_costs import MessageCosts
-from whatif.tui.widgets.picture import Picture
 from whatif.tui.widgets.placement_map import PlacementMap, room_for_ranks
 from whatif.units import ONE, format_quantity
 from whatif.vocabulary import MODEL_LABELS
@@ -38,8 +35,6 @@ _WIDE, _HIGH, _ROOMY = 90, 18, 24
 """Least width and height for both halves, and for the messages below the curves."""
 _LOW: Final = 18
 """Height below which frames are hidden."""
-Fact = tuple[str, str]
-"""A name and a number in words."""
 
 
 def sending_phases(program: Program) -> tuple[str, ...]:
@@ -95,39 +90,6 @@ def _domains_headed(domains: DomainPicture) -> str:
     return (
         "domains" if message is None else f"domains: {domains.phase} {message.kind} {DISTANCE_LABELS[message.distance]}"
     )
-
-
-class Facts(Picture):
-    """Shows facts side by side and a sentence below them, in as few lines as they fit in."""
-
-    DEFAULT_CSS = """
-    Facts { height: auto; }
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._facts: tuple[Fact, ...] = ()
-        self._sentence = ""
-
-    def show(self, facts: tuple[Fact, ...], sentence: str) -> None:
-        """Show other facts."""
-        self._facts, self._sentence = facts, sentence
-        self.redraw()
-        if len(self._lines(self.size.width)) != self.size.height:
-            self.refresh(layout=True)
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Request the necessary height."""
-        return len(self._lines(width))
-
-    def draw(self, width: int, height: int) -> list[list[TextRun]]:
-        """Draw as many lines as fit."""
-        return self._lines(width)[:height]
-
-    def _lines(self, width: int) -> list[list[TextRun]]:
-        words = [(TextRun(f"{name} ", "label"), TextRun(number, "title")) for name, number in self._facts]
-        sentence = textwrap.wrap(self._sentence, max(1, width))
-        return [*flowing(words, width), *([TextRun(line, "title")] for line in sentence)]
 
 
 class MessagesPage(Page[PageView]):

@@ -32,7 +32,7 @@ from whatif.tui.pages.measurement_page import ReadingPage
 from whatif.tui.pages.page import ZOOM_KEYS, PageKey, extra_key, stepped_to
 from whatif.tui.state import ExplorerState
 from whatif.tui.time_window import moved
-from whatif.tui.widgets.column_layout import FLAT, ColumnsView
+from whatif.tui.widgets.data_table import ColumnsView
 from whatif.tui.widgets.picture import Picture
 from whatif.tui.widgets.profile_bars import KernelsByTime, SizesOfCopies, TimesOfCopies
 from whatif.tui.widgets.profile_streams import StreamBars
@@ -55,7 +55,7 @@ class ProfilePage(ReadingPage[ProfileView, ProfileSummary]):
         "so does `whatif open PROFILE --platform NAME`."
     )
     REMEDY = "n reads another profile."
-    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": 22, "-flat": FLAT + 1}
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": 22, "-flat": 9}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("open", "n", "open", "profile", "Read a profile: nvprof, Nsight Systems, rocprof or Kineto"),
         PageKey("side", "m", "turn('side')", "view", "Show the projection, sizes of copies, streams or kernels"),

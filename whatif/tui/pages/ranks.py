@@ -24,12 +24,11 @@ from whatif.tui.jobs.simulation_job import (
 )
 from whatif.tui.labels import brief
 from whatif.tui.page_views import RanksView
-from whatif.tui.pages.messages import Facts
 from whatif.tui.pages.page import ZOOM_KEYS, Page, PageKey, extra_key, stepped
 from whatif.tui.state import ExplorerState
 from whatif.tui.time_window import moved, window_of
-from whatif.tui.widgets.column_layout import ColumnsView
-from whatif.tui.widgets.data_table import TableView
+from whatif.tui.widgets.data_table import ColumnsView, TableView
+from whatif.tui.widgets.facts import Facts
 from whatif.tui.widgets.rank_bars import RankBars
 from whatif.tui.widgets.run_labels import (
     group_rows,

@@ -28,8 +28,7 @@ from whatif.tui.page_views import RunsView
 from whatif.tui.pages.measurement_page import MeasurementPage
 from whatif.tui.pages.page import PageKey, extra_key, stepped
 from whatif.tui.state import ExplorerState
-from whatif.tui.widgets.column_layout import ColumnsView
-from whatif.tui.widgets.data_table import WORDS, Cell, TableRows, TableView
+from whatif.tui.widgets.data_table import WORDS, Cell, ColumnsView, TableRows, TableView
 from whatif.tui.widgets.runs_plot import RunsPlot
 
 if TYPE_CHECKING:

@@ -34,8 +34,7 @@ from whatif.tui.pages.page import Page, PageKey, PageSubject
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.chart_bars import ChartBars
 from whatif.tui.widgets.choice_bar import ChoiceBar
-from whatif.tui.widgets.column_layout import ColumnsView
-from whatif.tui.widgets.data_table import WORDS, Cell, TableRows, TableView, table_rows
+from whatif.tui.widgets.data_table import WORDS, Cell, ColumnsView, TableRows, TableView, table_rows
 from whatif.units import counted
 from whatif.vocabulary import STUDY_VIEWS
 

@@ -25,7 +25,6 @@ from whatif.tui.labels import change_text
 from whatif.tui.page_views import VariantsView
 from whatif.tui.pages.decision_page import START_KEY, WAITING, DecisionPage
 from whatif.tui.pages.page import PageKey, stepped
-from whatif.tui.pages.why import explained
 from whatif.tui.state import ExplorerState
 from whatif.tui.variants.variant_commands import Delete, Rename
 from whatif.tui.variants.variant_set import Variant, checked_name, scenario_key
@@ -82,7 +81,7 @@ class VariantsPage(DecisionPage[VariantsView]):
         """Show a state; while a difference is explained anew, the last explanation stays."""
         self.state = state
         variants, pair = state.listed(), self._pair(state)
-        self._inputs = () if pair is None else (_key_of(pair[0]), _key_of(pair[1]), explained(state))
+        self._inputs = () if pair is None else (_key_of(pair[0]), _key_of(pair[1]), state.explained)
         self.update_classes({"-alone": len(variants) < 2, "-alike": pair is None})
         self.query_one("#side").border_title = Content("variants")
         self.query_one("#side").border_subtitle = Content("f forks · F goes to the next one")
@@ -107,7 +106,7 @@ class VariantsPage(DecisionPage[VariantsView]):
         seconds = sum(state.session.at.seconds.values())
         inputs = other.session.inputs, one.session.inputs, True
         names = one.label, other.label
-        self._request = DecisionRequest(*inputs, "why", "", state.view, explained(state), seconds, names)
+        self._request = DecisionRequest(*inputs, "why", "", state.view, state.explained, seconds, names)
         return Job(decide, (self._request,))
 
     def _fill(self) -> None:
@@ -129,7 +128,7 @@ class VariantsPage(DecisionPage[VariantsView]):
         pair = self._pair(self.state)
         if pair is None:
             return ""
-        return f"why {explained(self.state)} of {pair[1].label} differs from {pair[0].label}"
+        return f"why {self.state.explained} of {pair[1].label} differs from {pair[0].label}"
 
     def offers(self, action: str) -> bool:
         """Only a name for one variant; the comparison with the next one for three."""
