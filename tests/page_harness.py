@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from textual.app import App, ComposeResult
-from textual.pilot import Pilot
 
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
@@ -95,40 +93,6 @@ class PageApp(App[None]):
             self.failure = str(problem)
 
 
-class Desk(PageApp):
-    """Shows a study on one page as soon as it runs, with the focus on the page."""
-
-    def on_mount(self) -> None:
-        self.show(self.state)
-        self.page.enter()
-
-    def edit(self, **values: str) -> None:
-        session = self.state.session
-        for path, text in values.items():
-            session = session.edit(path, text)
-        self.show(self.state.with_session(session))
-
-    def lines(self) -> list[str]:
-        return [strip.text.rstrip() for strip in self.screen._compositor.render_strips()]
-
-    def text(self) -> str:
-        return "\n".join(self.lines())
-
-
-def watch(
-    check: Callable[[Desk, Pilot[None]], Awaitable[None]], kind: type[Page], session: Session, size: tuple[int, int]
-) -> None:
-    """Let `check(desk, pilot)` look at a page that shows a session."""
-
-    async def main() -> None:
-        desk = Desk(kind, ExplorerState.start(session))
-        async with desk.run_test(size=size) as pilot:
-            await pilot.pause()
-            await check(desk, pilot)
-
-    asyncio.run(main())
-
-
 class OnePage:
     """A person at the page."""
 
@@ -140,8 +104,16 @@ class OnePage:
         return self.app.page
 
     @property
+    def state(self) -> ExplorerState:
+        return self.app.state
+
+    @property
     def lines(self) -> list[str]:
         return [strip.text for strip in self.app.screen._compositor.render_strips()]
+
+    @property
+    def screen(self) -> str:
+        return "\n".join(self.lines)
 
     @property
     def text(self) -> str:
@@ -180,11 +152,18 @@ class OnePage:
         await self.settle()
 
 
-def on_page(kind: type[Page], check, scenario="jacobi2d", size=(140, 42), changes: tuple[Change, ...] = ()) -> None:
-    """Show a scenario on a page, after some changes, and let `check(OnePage)` work with it."""
+def on_page(
+    kind: type[Page],
+    check,
+    scenario: str | Session = "jacobi2d",
+    size=(140, 42),
+    changes: tuple[Change, ...] = (),
+) -> None:
+    """Show a scenario or a session on a page, after some changes, and let `check(OnePage)` work with it."""
 
     async def main() -> None:
-        state = ExplorerState.start(Session.start(Scenario.open(scenario)))
+        session = scenario if isinstance(scenario, Session) else Session.start(Scenario.open(scenario))
+        state = ExplorerState.start(session)
         for change in changes:
             state = change.apply(state)
         app = PageApp(kind, state)
