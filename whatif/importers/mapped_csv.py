@@ -21,7 +21,7 @@ _PAIRS = re.compile(r"(?:(?:[nk]|num|number)[_ ]?(?:of[_ ])?)?pairs?(?:[_ ]?coun
 
 def read_columns(
     source: str | Path,
-    mapping: Mapping[str, str] | None = None,
+    mapping: Mapping[str, str] | None,
     file: str = "<text>",
     where: Mapping[str, str] | None = None,
 ) -> Table:

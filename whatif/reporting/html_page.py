@@ -161,7 +161,7 @@ def report_words(
     platform: object = None,
     platform_dirs: Sequence[str | Path] = (),
     overrides: Mapping[str, Any] | None = None,
-    axes: Sequence[Axis] = (),
+    axes: Sequence[Axis],
     against: object = None,
 ) -> str:
     """Command line that writes the same report, from the arguments of `whatif.report` and its axes."""

@@ -25,7 +25,7 @@ def sensitivity_study(
     show: SensitivityKind,
     sampling: Sampling | None,
     everything: bool,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] | None,
 ) -> Elasticities | Bottlenecks | Variance:
     """Elasticities (`tornado`), bottlenecks (`ladder`) or Sobol' indices (`sobol`) of a result.
 
