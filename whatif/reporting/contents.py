@@ -204,7 +204,7 @@ def _places(axis: Axis, most: int) -> Axis:
     if len(axis) <= most:
         return axis
     chosen = np.unique(np.linspace(0, len(axis) - 1, most).round().astype(int))
-    return Axis(axis.name, {path: values[chosen] for path, values in axis.parameters.items()}, axis.texts)
+    return axis.slice(chosen)
 
 
 def _difference(program: Program, there: Result | None, clock: _Clock) -> Attribution | None:
