@@ -14,8 +14,6 @@ from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Static
 
 from tests.driver import drive
-from whatif.core.scenario import Scenario
-from whatif.core.session import Session
 from whatif.errors import UsageError
 from whatif.plugins import registered_pages
 from whatif.tui import page_registry
@@ -25,7 +23,7 @@ from whatif.tui.page_registry import GROUPS, PAGES, PageEntry, next_screen, scre
 from whatif.tui.page_views import VIEWS, view_kind
 from whatif.tui.pages.page import Page, PageKey
 from whatif.tui.screens.main_screen import MainScreen
-from whatif.tui.state import ExplorerState, View
+from whatif.tui.state import View
 from whatif.tui.view_entries import PageView, entry, entry_names
 from whatif.tui.widgets.parameter_help import ParameterHelp
 from whatif.tui.widgets.parameter_panel import ParameterPanel
@@ -33,11 +31,6 @@ from whatif.tui.widgets.status import Status
 from whatif.tui.widgets.title import page_words
 
 NAMES = [page.name for page in PAGES]
-
-
-@pytest.fixture(scope="module")
-def state():
-    return ExplorerState.start(Session.start(Scenario.open("jacobi2d")))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
