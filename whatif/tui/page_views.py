@@ -15,7 +15,9 @@ from whatif.vocabulary import STUDY_VIEWS, Relation
 
 _MOST_ITERATIONS: Final = 100_000
 HPL_PARTS: Final = ("rates", "components", "panels", "geometries")
+"""Parts of the page of HPL."""
 HPL_PANELS: Final = (1, 2, 3, 5, 8, 12, 20, 32)
+"""Numbers of first panels that its time line can have; the last is all that are simulated for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,19 +204,10 @@ class StudyPageView(PageView):
 VIEWS: Final[dict[str, type[PageView]]] = {
     kind.PAGE: kind
     for kind in (
-        ExploreView,
-        CompareView,
-        VariantsView,
-        RooflineView,
-        RanksView,
-        HPLView,
-        FitView,
-        RunsView,
-        ProfileView,
-        DecideView,
-        StudyPageView,
+        ExploreView, CompareView, VariantsView, RooflineView, RanksView, HPLView, FitView, RunsView, ProfileView,
+        DecideView, StudyPageView,
     )
-}
+}  # fmt: skip
 """Views by page; the other pages have no fields."""
 
 
