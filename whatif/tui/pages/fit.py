@@ -13,6 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from whatif.api.editing import own_folder
 from whatif.core.scenario import Scenario
 from whatif.errors import UsageError, WhatifError
 from whatif.paths import is_file
@@ -21,7 +22,7 @@ from whatif.studies.message_study import DISTANCE_LABELS
 from whatif.table import Column, Table
 from whatif.tui.commands.explorer_commands import Adopt, EditAll
 from whatif.tui.dialogs.windows import path_to_write
-from whatif.tui.files.file_paths import own_folder, paths_of
+from whatif.tui.files.file_paths import paths_of
 from whatif.tui.jobs.fit_job import (
     DistanceFit,
     Protocol,
@@ -191,7 +192,7 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
         if machine is None:
             self.report("the scenario describes its machine itself: there is no platform to extend")
             return
-        start = str(own_folder(state) / f"{machine}_measured.toml")
+        start = str(own_folder(state.session.scenario) / f"{machine}_measured.toml")
         path = await path_to_write(self.app, f"Write {machine} with the fitted values to", start)
         if path is not None:
             await self._write(state, path, machine)

@@ -14,11 +14,12 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from whatif.api.editing import own_folder
 from whatif.api.formulas import with_other_link, with_term, without_term
 from whatif.errors import WhatifError
 from whatif.tui.commands.explorer_commands import EditAll
 from whatif.tui.dialogs.windows import TextPrompt, path_to_write
-from whatif.tui.files.file_paths import own_folder, paths_of
+from whatif.tui.files.file_paths import paths_of
 from whatif.tui.jobs.job import Job
 from whatif.tui.jobs.refusal import JobRefusal
 from whatif.tui.jobs.regression_job import RunsRegression, SavedModel, regression_of_view, write_model
@@ -258,7 +259,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         if not isinstance(found, RunsRegression) or not self._is_current(state):
             self.report("no fit to accept yet; n reads runs")
             return
-        start = str(own_folder(state) / f"{found.response}_model.toml")
+        start = str(own_folder(state.session.scenario) / f"{found.response}_model.toml")
         path = await path_to_write(self.app, "Write the model to", start)
         if path is not None:
             await self._write(state, replace(self.view_in(state.view), formula=found.formula), path)
