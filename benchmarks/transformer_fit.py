@@ -131,10 +131,10 @@ def attention_of(row: dict[str, str]) -> str:
 def serving() -> None:
     """Fit overheads of serving to the releases that were not held out."""
     rows = rows_of("serving_runs.csv")
-    masks = serving_runs.kinds(rows)
+    kinds_of_rows = serving_runs.kinds(rows)
 
     def fit(kind: str, starts: Mapping[str, float], known: Mapping[tuple[str, str], float]) -> Fit:
-        chosen = [row for row, kept in zip(rows, masks[kind].tolist(), strict=True) if kept]
+        chosen = [row for row, own in zip(rows, kinds_of_rows.tolist(), strict=True) if own == kind]
         named = {("", name): value for name, value in starts.items()}
         return Fit(chosen, named, known, serving_runs.serving_scenario, "tokens_per_s", "serving.token_rate")
 
@@ -145,8 +145,10 @@ def serving() -> None:
 def training() -> None:
     """Fit dense models, then those with experts, and print values and errors."""
     rows = [row for row in latest(rows_of("training_steps.csv")) if row["study"] not in HELD_OUT]
-    masks = kinds(rows)
-    dense, sparse = ([row for row, kept in zip(rows, masks[kind].tolist(), strict=True) if kept] for kind in masks)
+    dense, sparse = (
+        [row for row, own in zip(rows, kinds(rows).tolist(), strict=True) if own == kind]
+        for kind in ("dense", "with experts")
+    )
     used = dict.fromkeys(
         (device_of(row), name) for row in dense for name in ("bf16", row["precision"], attention_of(row))
     )

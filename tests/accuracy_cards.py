@@ -74,12 +74,13 @@ def _cards_of_transformers() -> Iterator[tuple[str, AccuracyCard]]:
         ("serving", "serving_runs.csv", serving_runs, -1),
     ):
         rows = rows_of(file)
-        masks = module.kinds(rows)
+        kinds = module.kinds(rows)
         errors = TABLES[work]().columns["error"].values
-        for blocks, mask, words in (
-            ("dense", masks["held out"], "held-out dense transformers"),
-            ("experts", masks["with experts"], "transformers with experts"),
+        for blocks, kind, words in (
+            ("dense", "held out", "held-out dense transformers"),
+            ("experts", "with experts", "transformers with experts"),
         ):
+            mask = kinds == kind
             # Times of serving are inverse rates.
             logarithms = -sign * np.log1p(errors[mask])
             platforms = sorted({row["platform"] for row, kept in zip(rows, mask.tolist(), strict=True) if kept})

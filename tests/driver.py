@@ -4,14 +4,18 @@ import asyncio
 import itertools
 import json
 import time
+from functools import cache
 
 from click.testing import CliRunner
 
 from whatif.cli.main import program
 from whatif.core.scenario import Scenario
+from whatif.core.session import Session
 from whatif.tui.app import Explorer
+from whatif.tui.commands.performing import perform
 from whatif.tui.dialogs.pick_list import PickList
 from whatif.tui.screens.main_screen import MainScreen
+from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.headline import Tile
 from whatif.tui.widgets.parameter_tree import ParameterTree
 from whatif.tui.widgets.plot_view import PlotView
@@ -111,6 +115,19 @@ def drive(check, size=(120, 36), scenario="jacobi2d", notifications=False, **opt
             await check(driver)
 
     asyncio.run(main())
+
+
+@cache
+def jacobi2d_state():
+    """State of the explorer at its start."""
+    return ExplorerState.start(Session.start(Scenario.open("jacobi2d")))
+
+
+def after(state, *changes):
+    """State after some commands, all of which must succeed."""
+    outcome = perform(state, changes)
+    assert not outcome.error
+    return outcome.state
 
 
 def predicted(*sets, scenario="jacobi2d"):

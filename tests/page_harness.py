@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 from textual.app import App, ComposeResult
-from textual.pilot import Pilot
 
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
@@ -38,6 +37,14 @@ def few_machines(monkeypatch: pytest.MonkeyPatch) -> None:
         return MACHINES if kind == "platforms" else shipped_names(kind)
 
     monkeypatch.setattr("whatif.schema.shipped.shipped_names", few)
+
+
+def _sent(value: Any) -> Any:
+    """What arrives in another process, which need not import pages or widgets for it."""
+    data = pickle.dumps(value)
+    assert b"whatif.tui.pages" not in data
+    assert b"whatif.tui.widgets" not in data
+    return pickle.loads(data)  # noqa: S301
 
 
 class PageApp(App[None]):
@@ -70,11 +77,11 @@ class PageApp(App[None]):
     def do(self, job: Job | None) -> None:
         """Do a job of the page, and give it the answer."""
         if job is not None:
-            function, arguments, tells = pickle.loads(pickle.dumps(job))  # noqa: S301 - as it goes to another process
+            function, arguments, tells = _sent(job)
             self._take(function(*arguments, *([self._take] if tells else [])))
 
     def _take(self, value: object) -> None:
-        self.page.take(pickle.loads(pickle.dumps(value)))  # noqa: S301
+        self.page.take(_sent(value))
 
     def on_change_requested(self, event: ChangeRequested) -> None:
         wish = event.change
@@ -84,40 +91,6 @@ class PageApp(App[None]):
             self.show(change.apply(self.state))
         except WhatifError as problem:
             self.failure = str(problem)
-
-
-class Desk(PageApp):
-    """Shows a study on one page as soon as it runs, with the focus on the page."""
-
-    def on_mount(self) -> None:
-        self.show(self.state)
-        self.page.enter()
-
-    def edit(self, **values: str) -> None:
-        session = self.state.session
-        for path, text in values.items():
-            session = session.edit(path, text)
-        self.show(self.state.with_session(session))
-
-    def lines(self) -> list[str]:
-        return [strip.text.rstrip() for strip in self.screen._compositor.render_strips()]
-
-    def text(self) -> str:
-        return "\n".join(self.lines())
-
-
-def watch(
-    check: Callable[[Desk, Pilot[None]], Awaitable[None]], kind: type[Page], session: Session, size: tuple[int, int]
-) -> None:
-    """Let `check(desk, pilot)` look at a page that shows a session."""
-
-    async def main() -> None:
-        desk = Desk(kind, ExplorerState.start(session))
-        async with desk.run_test(size=size) as pilot:
-            await pilot.pause()
-            await check(desk, pilot)
-
-    asyncio.run(main())
 
 
 class OnePage:
@@ -131,8 +104,16 @@ class OnePage:
         return self.app.page
 
     @property
+    def state(self) -> ExplorerState:
+        return self.app.state
+
+    @property
     def lines(self) -> list[str]:
         return [strip.text for strip in self.app.screen._compositor.render_strips()]
+
+    @property
+    def screen(self) -> str:
+        return "\n".join(self.lines)
 
     @property
     def text(self) -> str:
@@ -171,11 +152,18 @@ class OnePage:
         await self.settle()
 
 
-def on_page(kind: type[Page], check, scenario="jacobi2d", size=(140, 42), changes: tuple[Change, ...] = ()) -> None:
-    """Show a scenario on a page, after some changes, and let `check(OnePage)` work with it."""
+def on_page(
+    kind: type[Page],
+    check,
+    scenario: str | Session = "jacobi2d",
+    size=(140, 42),
+    changes: tuple[Change, ...] = (),
+) -> None:
+    """Show a scenario or a session on a page, after some changes, and let `check(OnePage)` work with it."""
 
     async def main() -> None:
-        state = ExplorerState.start(Session.start(Scenario.open(scenario)))
+        session = scenario if isinstance(scenario, Session) else Session.start(Scenario.open(scenario))
+        state = ExplorerState.start(session)
         for change in changes:
             state = change.apply(state)
         app = PageApp(kind, state)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from tests.paths import ROOT
+
 HEAVY = (
     "numpy", "pydantic", "textual", "scipy", "pandas", "plotext", "pyarrow", "rich", "tomli", "matplotlib", "jinja2",
 )  # fmt: skip
@@ -58,6 +60,14 @@ def test_a_plot_imports_no_terminal():
     for scenario in ("jacobi2d_strong", "jacobi2d"):
         (found,) = imported(command("run", scenario, "--sweep", "platform.node.gpu_count=1, 2, 4", "--plot"))
         assert not found & {"textual", "scipy", "pandas", "plotext", "rich"}, scenario
+
+
+def test_jobs_of_worker_processes_import_no_terminal():
+    jobs = (path.stem for path in (ROOT / "whatif" / "tui" / "jobs").glob("*.py"))
+    names = [f"whatif.tui.jobs.{name}" for name in jobs if name not in ("__init__", "latest_only")]
+    (found,) = imported(f"import whatif.tui.decisions.decision_job, whatif.tui.page_views, {', '.join(names)}")
+    assert "numpy" in found
+    assert not found & {"textual", "rich", "matplotlib", "plotext"}
 
 
 def test_schema_imports_no_terminal():

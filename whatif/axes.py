@@ -30,8 +30,8 @@ class Axis:
         """Whether any parameter on the axis determines which terms exist."""
         return any(values.dtype == object for values in self.parameters.values())
 
-    def slice(self, part: slice) -> Axis:
-        """Axis with a part of the values."""
+    def slice(self, part: slice | NDArray[np.intp]) -> Axis:
+        """Axis with a part of the values, by a slice or by their places."""
         return Axis(self.name, {path: values[part] for path, values in self.parameters.items()}, self.texts)
 
 

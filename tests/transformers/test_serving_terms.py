@@ -13,7 +13,8 @@ from whatif.axes import Grid
 from whatif.core.grid_run import run_whole
 from whatif.errors import InvalidFileError
 from whatif.models.transformer_serving import hit_experts, step_tokens
-from whatif.validation.serving_runs import BOUNDS, kinds, measured, predictions
+from whatif.validation.measured_kinds import numbers
+from whatif.validation.serving_runs import BOUNDS, kinds, predictions
 from whatif.validation.tables import rows_of
 
 PAGE = ROOT / "docs" / "serving.md"
@@ -209,9 +210,9 @@ def test_a_platform_without_the_precision_is_refused():
 def test_measured_throughput_is_met_within_the_bounds(compared):
     rows = rows_of("serving_runs.csv")
     table = compared("serving")
-    errors = table.columns["predicted"].values / measured(rows) - 1
-    for kind, mask in kinds(rows).items():
-        assert np.abs(errors[mask]).mean() <= BOUNDS[kind], kind
+    errors = table.columns["predicted"].values / numbers(rows, "tokens_per_s") - 1
+    for kind, bound in BOUNDS.items():
+        assert np.abs(errors[kinds(rows) == kind]).mean() <= bound, kind
     assert np.abs(errors).mean() < 0.15
     assert "beyond" not in table.notes
 
@@ -234,7 +235,7 @@ def test_runs_without_a_stated_precision_are_between_those_of_two(precision, lea
     like |= {"platform": "dgx_h100", "gpu": "h200-sxm", "precision": precision, "cache_precision": precision}
     keys = ("model", "rank_count", "largest_batch", "tokens_per_s")
     rows = [like | dict(zip(keys, run, strict=True)) | {"tensor_size": run[1]} for run in published]
-    errors = predictions(rows)["serving.token_rate"] / measured(rows) - 1
+    errors = predictions(rows)["serving.token_rate"] / numbers(rows, "tokens_per_s") - 1
     assert (round(100 * errors.min()), round(100 * errors.max())) == (least, most)
     assert f"{least:+d} to {most:+d} % in {precision}" in " ".join(PAGE.read_text(encoding="utf-8").split())
 

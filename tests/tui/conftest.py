@@ -1,4 +1,4 @@
-"""Pauses of a test of the explorer, which end when nothing is left to do: those of Textual end by the clock."""
+"""Fixtures of tests of the explorer: a state, and pauses that end when nothing is left to do, not by the clock."""
 
 from __future__ import annotations
 
@@ -15,12 +15,19 @@ from textual.geometry import Region
 from textual.message_pump import MessagePump
 from textual.pilot import Pilot
 
+from tests.driver import jacobi2d_state
 from whatif.tui.keys.keys_in_order import KeysInOrder
 
 _QUIET_TURNS = 4
 """Turns of the event loop in a row with nothing to do: what a message leads to may come after the first one."""
 _MOST_TURNS = 100_000
 _LOOK_SECONDS = 0.001
+
+
+@pytest.fixture(scope="session")
+def state():
+    """State of the explorer at its start."""
+    return jacobi2d_state()
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ from whatif.tui.dialogs.windows import TextPrompt
 from whatif.tui.pages.compare import ComparePage
 from whatif.tui.pages.explore import ExplorePage
 from whatif.tui.widgets.answer_line import AnswerLine, whole_clauses
-from whatif.tui.widgets.column_layout import ColumnsView
+from whatif.tui.widgets.data_table import ColumnsView
 from whatif.tui.widgets.plot_view import PlotView
 from whatif.tui.widgets.stacked_plots import StackedPlots
 from whatif.units import JOULE

@@ -14,17 +14,16 @@ from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Static
 
 from tests.driver import drive
-from whatif.core.scenario import Scenario
-from whatif.core.session import Session
 from whatif.errors import UsageError
 from whatif.plugins import registered_pages
 from whatif.tui import page_registry
 from whatif.tui.commands.explorer_commands import Show, parse_line
 from whatif.tui.commands.performing import perform
 from whatif.tui.page_registry import GROUPS, PAGES, PageEntry, next_screen, screens
+from whatif.tui.page_views import VIEWS, view_kind
 from whatif.tui.pages.page import Page, PageKey
 from whatif.tui.screens.main_screen import MainScreen
-from whatif.tui.state import ExplorerState, View
+from whatif.tui.state import View
 from whatif.tui.view_entries import PageView, entry, entry_names
 from whatif.tui.widgets.parameter_help import ParameterHelp
 from whatif.tui.widgets.parameter_panel import ParameterPanel
@@ -34,16 +33,10 @@ from whatif.tui.widgets.title import page_words
 NAMES = [page.name for page in PAGES]
 
 
-@pytest.fixture(scope="module")
-def state():
-    return ExplorerState.start(Session.start(Scenario.open("jacobi2d")))
-
-
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
-def test_page_defines_its_name_view_keys_and_help(page):
+def test_page_defines_its_name_keys_and_help(page):
     kind = page.load()
     assert page.name == kind.NAME
-    assert kind.VIEW.PAGE in {page.name, ""}
     assert kind.help()
     names = [key.name for key in kind.KEYS]
     assert len(names) == len(set(names))
@@ -52,6 +45,7 @@ def test_page_defines_its_name_view_keys_and_help(page):
 
 def test_pages_have_different_names_and_groups_different_keys():
     assert len({page.name for page in PAGES}) == len(PAGES)
+    assert VIEWS.keys() <= set(NAMES)
     assert [group.key for group in GROUPS] == ["1", "2", "3", "4", "5", "6", "7"]
     assert len({group.name for group in GROUPS}) == len(GROUPS)
 
@@ -132,7 +126,7 @@ def test_a_click_on_the_title_goes_to_a_group_and_to_a_page_of_it():
     drive(check)
 
 
-FIELDS = [*entry_names(View), *(f"{page.name}.{name}" for page in PAGES for name in entry_names(page.load().VIEW))]
+FIELDS = [*entry_names(View), *(f"{page.name}.{name}" for page in PAGES for name in entry_names(view_kind(page.name)))]
 WORDS = st.text(st.characters(codec="ascii", categories=["L", "N"], include_characters=".-~*_/ "), max_size=12)
 NUMBERS = st.floats(min_value=1e-9, max_value=1e12)
 SPECIAL = {"screen": st.sampled_from([page.name for page in screens()]), "ranks.iterations": st.integers(1, 100_000)}
@@ -145,7 +139,7 @@ def values_of(key):
     if choices := View().choices(key):
         return st.sampled_from(choices)
     page, _, name = key.rpartition(".")
-    hint = get_type_hints(page_registry.page_named(page).load().VIEW if page else View)[name]
+    hint = get_type_hints(view_kind(page) if page else View)[name]
     if get_origin(hint) is tuple:
         return st.lists(WORDS.map(str.strip).filter(bool), max_size=3).map(tuple)
     if type(None) in get_args(hint):
@@ -171,7 +165,7 @@ def test_view_field_survives_the_journal_and_undo(key, data, state):
 def test_view_field_is_typed(key):
     view = View().with_entry(key, View().text(key, View().value(key)))
     page, _, name = key.rpartition(".")
-    hint = get_type_hints(page_registry.page_named(page).load().VIEW if page else View)[name]
+    hint = get_type_hints(view_kind(page) if page else View)[name]
     kinds = {type(choice) for choice in view.choices(key)} or {kind for kind in (hint, get_origin(hint)) if kind}
     assert isinstance(view.value(key), (*(kind for kind in kinds if isinstance(kind, type)), type(None)))
 
@@ -195,7 +189,7 @@ def test_unknown_fields_and_wrong_values_are_explained(key, text, reason):
 
 def test_views_of_pages_are_small_and_frozen():
     for page in PAGES:
-        kind = page.load().VIEW
+        kind = view_kind(page.name)
         assert len(fields(kind)) <= 8
         assert kind.__dataclass_params__.frozen
 
@@ -213,7 +207,6 @@ class NotePage(Page[NoteView]):
     """A page of a test."""
 
     NAME: ClassVar[str] = "note"
-    VIEW = NoteView
     KEYS = (
         PageKey("colour", "n", "turn('colour')", "colour", "The next colour"),
         PageKey("more", "N", "more(2)", "", "Count on"),
@@ -230,9 +223,10 @@ class NotePage(Page[NoteView]):
         self.choose("count", lambda view: view.count + steps)
 
 
-def test_new_page_takes_its_module_and_one_line_in_the_registry(monkeypatch):
+def test_new_page_takes_its_module_its_view_and_one_line_in_the_registry(monkeypatch):
     line = PageEntry("note", "compare", module=f"{__name__}:NotePage")
     monkeypatch.setattr(page_registry, "PAGES", (*PAGES, line))
+    monkeypatch.setitem(VIEWS, "note", NoteView)
 
     async def check(driver):
         await driver.press("2", "2", "2")

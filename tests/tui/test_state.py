@@ -3,7 +3,6 @@
 import asyncio
 import os
 import time
-from functools import cache
 from threading import Thread
 
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from tests.driver import GPUS, MEMORY, MODEL, RANKS, after, jacobi2d_state
 from tests.jobs import Slow, dying, refusing, sleepy
 from whatif.core.scenario import Scenario
 from whatif.core.session import NudgeSize, Session
@@ -37,31 +37,10 @@ from whatif.tui.files.recovery import Recovery
 from whatif.tui.files.scenario_file import ScenarioFile
 from whatif.tui.jobs.worker import Worker, run_once
 from whatif.tui.page_registry import screens
-from whatif.tui.pages.explore import ExploreView
+from whatif.tui.page_views import ExploreView
 from whatif.tui.state import ExplorerState
 from whatif.tui.variants.variant_commands import Delete, Fork, Go, Rename
 from whatif.tui.variants.variant_set import scenario_key
-
-GPUS = "platform.node.gpu_count"
-MEMORY = "platform.node.gpu.dram_bandwidth"
-RANKS = "application.rank_count"
-MODEL = "application.phases.halo.model"
-
-
-@cache
-def start():
-    return ExplorerState.start(Session.start(Scenario.open("jacobi2d")))
-
-
-@pytest.fixture
-def state():
-    return start()
-
-
-def after(state, *changes):
-    outcome = perform(state, changes)
-    assert not outcome.error
-    return outcome.state
 
 
 def totals(state):
@@ -209,7 +188,7 @@ CHANGES = st.one_of(
 @settings(max_examples=12)
 @given(st.lists(CHANGES, max_size=12))
 def test_undo_leads_back_to_the_start_and_redo_to_the_end(changes):
-    state = start()
+    state = jacobi2d_state()
     history, now = History(), state
     for change in changes:
         outcome = perform(now, (change,))
@@ -242,7 +221,7 @@ def test_many_steps_of_a_parameter_are_undone_at_once(state):
 @settings(max_examples=10)
 @given(st.lists(CHANGES, max_size=8))
 def test_a_few_lines_lead_to_any_study(changes):
-    state = start()
+    state = jacobi2d_state()
     there = perform(state, tuple(changes)).state
     again = perform(state, tuple(parse_line(line) for line in lines_to(there)))
     assert not again.error

@@ -92,7 +92,7 @@ def test_runs_of_hpl_with_a_reference_have_mean_errors_by_reference(monkeypatch)
 
 def test_kinds_are_apart():
     errors = np.array([0.1, -0.3, 0.5])
-    means = mean_errors({"a": errors < 0.4, "b": errors > 0.4}, errors, {"b": 0.4})
+    means = mean_errors(np.array(["a", "a", "b"]), errors, {"a": np.nan, "b": 0.4})
     assert [(it.kind, it.count, it.error, it.bias) for it in means] == [
         ("a", 2, pytest.approx(0.2), pytest.approx(-0.1)),
         ("b", 1, 0.5, 0.5),

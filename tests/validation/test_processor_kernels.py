@@ -16,7 +16,8 @@ from whatif.core.scenario import Scenario
 from whatif.schema.gpu import GPU
 from whatif.schema.load import load_part
 from whatif.schema.toml import parse_document
-from whatif.validation.kernel_sizes import numbers, times_of
+from whatif.validation.kernel_sizes import times_of
+from whatif.validation.measured_kinds import numbers
 from whatif.validation.tables import rows_of
 
 PAGE = ROOT / "docs" / "processors.md"

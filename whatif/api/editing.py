@@ -12,7 +12,7 @@ from whatif.files.scenario_edits import (
     toml_patch,
 )
 from whatif.files.scenario_template import template
-from whatif.files.variant_files import variant_paths, write_variants
+from whatif.files.variant_files import own_folder, variant_paths, write_variants
 from whatif.schema.motifs import Motif, motif_named, motifs, phase_files, phases_of, source_name
 from whatif.schema.phase_edits import EditedDocument, PhaseEdit, edited, free_phase_name
 from whatif.schema.phase_kinds import phase_kinds
@@ -31,6 +31,7 @@ __all__ = [
     "free_phase_name",
     "motif_named",
     "motifs",
+    "own_folder",
     "phase_files",
     "phase_kinds",
     "phases_of",

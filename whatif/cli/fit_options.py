@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -100,14 +100,18 @@ class PlatformTarget:
             show_notes(["nothing is written without -o PLATFORM.toml"])
 
 
-def platform_options(command: Command) -> Command:
-    """FILE.. and the options of a `PlatformTarget`, handed to the command as `target`."""
+def _with_target(command: Command, kind: type[PlatformTarget | ModelTarget]) -> Command:
+    """Command that gets the options which are fields of a target as one, `target`."""
 
     @wraps(command)
     def with_target(**given: Any) -> None:
-        names = ("output", "extends", "source", "points", "file_format")
-        command(target=PlatformTarget(**{name: given.pop(name) for name in names}), **given)
+        command(target=kind(**{item.name: given.pop(item.name) for item in fields(kind)}), **given)
 
+    return with_target
+
+
+def platform_options(command: Command) -> Command:
+    """FILE.. and the options of a `PlatformTarget`, handed to the command as `target`."""
     output = click.option(
         "-o", "--output", type=FilePath(path_type=Path, dir_okay=False), metavar="PLATFORM.toml",
         help="Write the parameters to this platform file; without it nothing is written.",
@@ -115,7 +119,7 @@ def platform_options(command: Command) -> Command:
     extends = click.option("--extends", metavar="NAME", help="Platform that a new PLATFORM.toml extends.")
     points = click.option("--points", is_flag=True, help="Print the points with their residuals, not the parameters.")
     options = (files_argument, output, extends, source_option, format_option, points)
-    return cast("Command", with_options(with_target, options))
+    return with_options(_with_target(command, PlatformTarget), options)
 
 
 @dataclass(frozen=True)
@@ -143,12 +147,6 @@ class ModelTarget:
 
 def model_options(command: Command) -> Command:
     """FILE.. with the options of reading runs, and those of a `ModelTarget`, handed to the command as `target`."""
-
-    @wraps(command)
-    def with_target(**given: Any) -> None:
-        names = ("output", "scenario", "source", "platform")
-        command(target=ModelTarget(**{name: given.pop(name) for name in names}), **given)
-
     file = FilePath(path_type=Path, dir_okay=False)
     output = click.option("-o", "--output", type=file, metavar="MODEL.toml", help="Write a part that a phase extends.")
     scenario = click.option(
@@ -158,4 +156,4 @@ def model_options(command: Command) -> Command:
         "--platform", metavar="NAME", help="Platform of the generated scenario.  [default: an unknown machine]"
     )
     reading = (files_argument, columns_option, where_option, long_option)
-    return cast("Command", with_options(with_target, (*reading, output, scenario, source_option, platform)))
+    return with_options(_with_target(command, ModelTarget), (*reading, output, scenario, source_option, platform))

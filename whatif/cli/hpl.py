@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -65,7 +65,7 @@ def machine_options(command: Command) -> Command:
             help="Remove K uplinks of every lowest-level switch of a fat tree.",
         ),
     )
-    return cast("Command", with_options(command, options))
+    return with_options(command, options)
 
 
 @click.command("hpl")

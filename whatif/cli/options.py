@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce, wraps
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final
 
 import click
 from click.shell_completion import CompletionItem
@@ -16,10 +16,10 @@ from whatif.cli.values import FilePath, Whole
 from whatif.errors import UsageError
 from whatif.paths import exists
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Command = Callable[..., Any]
 
 
-def with_options(command: Any, options: Sequence[Any]) -> Any:
+def with_options(command: Command, options: Sequence[Any]) -> Command:
     """Command with options, in their order."""
     return reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
@@ -102,12 +102,12 @@ def log_option(command: Command) -> Command:
         with resumable(log):
             return command(*arguments, **others)
 
-    return cast("Command", logged)
+    return logged
 
 
 def uncertainty_options(command: Command) -> Command:
     """`--samples`, `--seed`, `--level` and `--spread`."""
-    return cast("Command", with_options(command, _SAMPLING))
+    return with_options(command, _SAMPLING)
 
 
 _SAMPLING: Final = (

@@ -194,7 +194,7 @@ def output_options(
             stated = file_format if output is not None or plot else file_format or formats[0]
             return command(output=Output.of(stated, output, plot, formats, PICTURES if picture else ()), **given)
 
-        return cast("Command", with_options(with_output, options))
+        return with_options(with_output, options)
 
     return decorate
 

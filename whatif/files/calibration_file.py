@@ -95,13 +95,13 @@ def runs_entry(runs: Path, path: Path | None) -> dict[KeyPath, Any]:
     return {("runs",): runs.name}
 
 
-def calibrated_text(scenario: Scenario, record: CorrectionRecord, path: Path | None = None) -> str:
+def calibrated_text(scenario: Scenario, record: CorrectionRecord, path: Path | None) -> str:
     """Text of the scenario's file with the corrections of a record in place of those that it has."""
     entries = record.entries() | runs_entry(record.runs, path)
     return scenario_text(scenario, entries, ((TABLE,), (ACCURACY,), ("sources", TABLE), ("fits", TABLE)))
 
 
-def validated_text(scenario: Scenario, cards: Mapping[str, AccuracyCard], runs: Path, path: Path | None = None) -> str:
+def validated_text(scenario: Scenario, cards: Mapping[str, AccuracyCard], runs: Path, path: Path | None) -> str:
     """Text of the scenario's file with accuracy cards in place of those that it has."""
     return scenario_text(scenario, accuracy_entries(cards) | runs_entry(runs, path), ((ACCURACY,),))
 

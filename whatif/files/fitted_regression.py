@@ -41,7 +41,7 @@ class FittedRegression(FittedModel):
 
 
 def write_regression(
-    fit: RunsFit, path: str | Path, scenario: str | Path | None = None, *, platform: str | None = None, source: str
+    fit: RunsFit, path: str | Path, scenario: str | Path | None, *, platform: str | None, source: str
 ) -> tuple[str, ...]:
     """Write a regression as a part, and a scenario of it; return remarks. Raise `UsageError` as `FittedModel.write`."""
     target, table = ScenarioTarget.of(scenario, platform, fit.runs), table_of(fit)

@@ -201,9 +201,7 @@ def _tool(notes: Mapping[str, str]) -> str:
     return " ".join(notes[key] for key in ("tool", "version", "date") if notes.get(key))
 
 
-def write_platform(
-    path: Path, change: PlatformChange, extends: str | None = None, folders: Sequence[Path] = ()
-) -> None:
+def write_platform(path: Path, change: PlatformChange, extends: str | None, folders: Sequence[Path]) -> None:
     """Update a platform file, or make one that extends another platform.
 
     The new text is loaded first and must have the changed values. Raise `UsageError` or `InvalidFileError`
@@ -218,7 +216,7 @@ def write_platform(
         write_text(path, text)
 
 
-def unfitted_tables(path: Path, change: PlatformChange, folders: Sequence[Path] = ()) -> list[str]:
+def unfitted_tables(path: Path, change: PlatformChange, folders: Sequence[Path]) -> list[str]:
     """Warnings about message parameters of a fitted distance that keep their values, perhaps of another machine."""
     platform, layers = load_platform_document(read_document(path), folders)
     lines = []

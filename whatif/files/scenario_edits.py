@@ -120,9 +120,13 @@ def extended_name(document: Document) -> str:
 def command_line(scenario: Scenario, axes: Sequence[Axis]) -> str:
     """Command that evaluates a scenario over some axes, quoted for a shell."""
     words = ["whatif", "run", *scenario_words(scenario)]
+    return shlex.join([*words, *(sweep_words(axes) if axes else ["--point"])])
+
+
+def sweep_words(axes: Sequence[Axis]) -> Iterator[str]:
+    """Words of a sweep on a command line."""
     for axis in axes:
-        words += ["--sweep", "; ".join(f"{path}={text}" for path, text in axis.texts.items())]
-    return shlex.join(words if axes else [*words, "--point"])
+        yield from ("--sweep", "; ".join(f"{path}={text}" for path, text in axis.texts.items()))
 
 
 def scenario_words(scenario: Scenario, *, machine: bool = True) -> list[str]:

@@ -21,7 +21,9 @@ def variant_paths(variants: Mapping[str, Scenario]) -> dict[str, Path]:
     and not among them. Raise `UsageError` if the file cannot be extended by name.
     """
     changed = {name: its for name, its in variants.items() if its.overrides or its.platform is not None}
-    return {name: _folder(its) / f"{extended_name(its.document)}_{_word(name)}.toml" for name, its in changed.items()}
+    return {
+        name: own_folder(its) / f"{extended_name(its.document)}_{_word(name)}.toml" for name, its in changed.items()
+    }
 
 
 def write_variants(variants: Mapping[str, Scenario], axes: Sequence[Axis] = ()) -> dict[str, Path]:
@@ -56,9 +58,12 @@ def _like(one: Scenario, other: Scenario) -> bool:
     return one.platform == other.platform and one.document.text == other.document.text
 
 
-def _folder(scenario: Scenario) -> Path:
+def own_folder(scenario: Scenario) -> Path:
+    """Folder of new files next to a scenario, relative to the present one: its own, unless it is shipped."""
     folder = scenario.document.folder
-    return Path() if folder is None or is_shipped(folder, "scenarios") else folder
+    if folder is None or is_shipped(folder, "scenarios") or folder.resolve() == Path.cwd():
+        return Path()
+    return folder
 
 
 def _word(name: str) -> str:

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from whatif.errors import UsageError, did_you_mean
 from whatif.importers.mapping import (
     SheetLayout,
-    filters_in_words,
     filters_of,
     no_column,
+    no_rows,
     position_of,
     split_unit,
     symbol_of,
@@ -79,7 +79,7 @@ def read_calibration(
     filters = filters_of(sheet, where or {})
     rows = read_rows([first], sheet, dict.fromkeys(positions.values(), False), filters, file)
     if not rows.count:
-        raise refuse(file, f"no rows{filters_in_words(where or {})}")
+        raise no_rows(file, where or {})
     columns = {name: _column(name, at, rows) for name, at in positions.items()}
     _refuse_several_machines(columns, file)
     return Table(columns, noted({"file": file, "kind": kind}, rows.warnings))

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from whatif.importers.mapping import TESTS, TEXTS, ColumnSource, filters_in_words, filters_of, own_names, sources_of
+from whatif.importers.mapping import TESTS, TEXTS, ColumnSource, filters_of, no_rows, own_names, sources_of
 from whatif.importers.numbers import valid_measurements
 from whatif.importers.sheets import SheetRows, opened, read_rows
-from whatif.importers.text import pieces_of, refuse
+from whatif.importers.text import pieces_of
 from whatif.table import Table
 
 _PAIRS = re.compile(r"(?:(?:[nk]|num|number)[_ ]?(?:of[_ ])?)?pairs?(?:[_ ]?count)?", re.IGNORECASE)
@@ -21,7 +21,7 @@ _PAIRS = re.compile(r"(?:(?:[nk]|num|number)[_ ]?(?:of[_ ])?)?pairs?(?:[_ ]?coun
 
 def read_columns(
     source: str | Path,
-    mapping: Mapping[str, str] | None = None,
+    mapping: Mapping[str, str] | None,
     file: str = "<text>",
     where: Mapping[str, str] | None = None,
 ) -> Table:
@@ -47,7 +47,7 @@ def read_columns(
 
 def _measured(part: SheetRows, sources: Mapping[str, ColumnSource], file: str, where: Mapping[str, str]) -> Table:
     if not part.count:
-        raise refuse(file, "; ".join([f"no rows{filters_in_words(where)}", *part.warnings]))
+        raise no_rows(file, where, part.warnings)
     columns = {name: _values(part, name, source) for name, source in sources.items()}
     warnings = part.remarks
     if "test" not in columns:

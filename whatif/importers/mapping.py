@@ -7,12 +7,13 @@ unit is refused, never guessed. A value replaces a column that the file lacks: `
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from whatif.errors import UsageError, did_you_mean, listed
+from whatif.errors import InvalidFileError, UsageError, did_you_mean, listed
 from whatif.importers.message_tables import COLUMNS
+from whatif.importers.text import refuse
 from whatif.units import ONE, Dimension, UnitError, parse_quantity, parse_unit
 
 WORDS: Final = {
@@ -193,9 +194,10 @@ def no_column(sheet: SheetLayout, name: str) -> str:
     return f"no column `{name}`{hint or f'; the columns are {listed(sheet.names)}'}"
 
 
-def filters_in_words(where: Mapping[str, str]) -> str:
-    """` with NAME=VALUE, ..` for filters of rows; empty without any."""
-    return " with " + ", ".join(f"{name}={value}" for name, value in where.items()) if where else ""
+def no_rows(file: str, where: Mapping[str, str], warnings: Sequence[str] = ()) -> InvalidFileError:
+    """Error of a file without rows, or without any that the filters keep."""
+    filters = " with " + ", ".join(f"{name}={value}" for name, value in where.items()) if where else ""
+    return refuse(file, "; ".join([f"no rows{filters}", *warnings]))
 
 
 def filters_of(sheet: SheetLayout, where: Mapping[str, str]) -> dict[int, str]:

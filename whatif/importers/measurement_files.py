@@ -56,12 +56,12 @@ def paths_in_folders(files: Files) -> list[Path]:
     return listed_paths(found)
 
 
-def read_message_files(files: Files, columns: ColumnNames | None = None, where: RowFilter = ()) -> Table:
+def read_message_files(files: Files, columns: ColumnNames | None, where: RowFilter) -> Table:
     """Message times of files and folders; `columns` and `where` apply to CSV files."""
     return read_networks(listed_paths(files), column_names(columns), row_filter(where))
 
 
-def read_network_files(files: Files, columns: ColumnNames | None = None, where: RowFilter = ()) -> Table:
+def read_network_files(files: Files, columns: ColumnNames | None, where: RowFilter) -> Table:
     """Message times as `read_message_files`, or the parameters of a single SimGrid platform file."""
     paths = listed_paths(files)
     if len(paths) == 1 and is_platform(paths[0]):
@@ -89,17 +89,13 @@ def _rows_of(files: Files, read: Callable[[Path], Table]) -> Table:
     return joined(tables, warnings)
 
 
-def read_run_files(
-    files: Files, columns: ColumnNames | None = None, where: RowFilter = (), long: str | None = None
-) -> Table:
+def read_run_files(files: Files, columns: ColumnNames | None, where: RowFilter, long: str | None) -> Table:
     """Measured runs of files and folders; `long` is `METRIC=VALUE`, the headings of CSV files with a row a metric."""
     pair = None if long is None else next(iter(pairs("--long", [long], "METRIC=VALUE").items()))
     return read_runs(paths_in_folders(files), column_names(columns), row_filter(where), pair)
 
 
-def read_log_files(
-    files: Files, pattern: str | None = None, columns: ColumnNames | None = None, where: RowFilter = ()
-) -> Table:
+def read_log_files(files: Files, pattern: str | None, columns: ColumnNames | None, where: RowFilter) -> Table:
     """Runs of the output of an application in files and folders; `pattern` names a shipped pattern or its file."""
     table = read_logs(paths_in_folders(files), pattern)
     return chosen(table, column_names(columns), row_filter(where) or {})

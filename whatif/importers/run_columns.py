@@ -74,7 +74,7 @@ def has_known_unit(heading: str) -> bool:
 def run_table(
     found: Mapping[str, NDArray[Any]],
     notes: Mapping[str, str],
-    warnings: Sequence[str] = (),
+    warnings: Sequence[str],
     units: Mapping[str, str] | None = None,
 ) -> Table:
     """A table of columns by heading, such as `Wall time [ms]`: float64 is scaled to base units, objects are texts.

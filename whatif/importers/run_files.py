@@ -11,14 +11,14 @@ from whatif.importers.caliper import MARK, read_caliper
 from whatif.importers.caliper_json import caliper_document
 from whatif.importers.extrap import TEXT, extrap_document, is_extrap_document, is_extrap_line, read_extrap
 from whatif.importers.json_text import parse_json
-from whatif.importers.mapping import SheetLayout, filters_in_words, filters_of
+from whatif.importers.mapping import SheetLayout, filters_of, no_rows
 from whatif.importers.numbers import MOST_ROWS
 from whatif.importers.nvidia_smi import is_nvidia_smi, read_nvidia_smi
 from whatif.importers.rows import joined
 from whatif.importers.run_columns import run_table
 from whatif.importers.runs_csv import named_columns, read_runs_csv
 from whatif.importers.sheets import kept
-from whatif.importers.text import chunks, read_text, reading, refuse
+from whatif.importers.text import chunks, read_text, reading
 from whatif.schema.toml import shown_path
 from whatif.table import Column, Table
 
@@ -99,7 +99,7 @@ def chosen(table: Table, columns: Mapping[str, str] | None, where: Mapping[str, 
         written = dict(enumerate(column.as_written() for column in table.columns.values()))
         keep = kept(written, filters)
         if not keep.any():
-            raise refuse(file, f"no rows{filters_in_words(where)}")
+            raise no_rows(file, where)
         table = table.at(keep)
     if columns is None:
         return table

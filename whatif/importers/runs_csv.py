@@ -16,9 +16,9 @@ from whatif.importers.cell_numbers import is_missing, looks_like_number
 from whatif.importers.mapping import (
     DURATIONS,
     SheetLayout,
-    filters_in_words,
     filters_of,
     no_column,
+    no_rows,
     position_of,
     refuse_other_unit,
     split_unit,
@@ -120,7 +120,7 @@ def sheet_runs(
     rows = read_rows(chain((first,), texts), sheet, wanted, filters, file)
     rows.refuse_wrong(pair or (() if columns is None else wanted))
     if not rows.count:
-        raise refuse(file, "; ".join([f"no rows{filters_in_words(where)}", *rows.warnings]))
+        raise no_rows(file, where, rows.warnings)
     values = {_heading(rows, position): _joined(rows, position) for position in wanted}
     if pair is not None:
         values = _pivoted(values, sheet.names[pair[0]], sheet.names[pair[1]], file, rows.warnings)

@@ -37,7 +37,7 @@ def curve_plot(
     *,
     colours: bool,
     cross: tuple[float, float] | None,
-    reserve: bool = False,
+    reserve: bool,
 ) -> PlotFrame:
     """Screen with a curve plot; without colours, letters link the curves to the legend.
 

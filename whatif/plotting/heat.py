@@ -27,7 +27,7 @@ def heat_plot(
     *,
     colours: bool,
     cross: tuple[float, float] | None,
-    reserve: bool = False,
+    reserve: bool,
 ) -> PlotFrame:
     """Screen with a heat map; each cell shows the nearest value. `reserve` keeps lines for those at a crosshair."""
     glyphs = glyphs._replace(bits=np.zeros((2 if colours else 1, 1), dtype=np.uint8))

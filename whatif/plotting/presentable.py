@@ -115,7 +115,7 @@ class PresentableTable(Presentable):
         return self.values
 
 
-def plotted(description: Drawable, path: str | Path | None = None) -> Figure:
+def plotted(description: Drawable, path: str | Path | None) -> Figure:
     """Matplotlib figure of a plot description, also written to `path` if given."""
     from whatif.plotting.picture import draw, write_picture
 

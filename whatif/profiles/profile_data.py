@@ -109,7 +109,7 @@ class OperationBatch:
 
 
 def operation_table(
-    parts: Sequence[OperationBatch], file: str, notes: Mapping[str, str], warnings: Sequence[str] = ()
+    parts: Sequence[OperationBatch], file: str, notes: Mapping[str, str], warnings: Sequence[str]
 ) -> Table:
     """The operations of all parts with `OPERATION_COLUMNS`, in the order of their starts.
 

@@ -22,7 +22,7 @@ from whatif.plotting.picture import Drawable
 from whatif.plotting.presentable import Presentable
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
-from whatif.studies.attribution import Attribution, attribute
+from whatif.studies.attribution import Attribution, finest_attribution
 from whatif.studies.bar_charts import phase_bars
 from whatif.studies.bottlenecks import Bottlenecks, ideal_parts, ladder
 from whatif.studies.elasticity import Elasticity, elasticities
@@ -204,7 +204,7 @@ def _places(axis: Axis, most: int) -> Axis:
     if len(axis) <= most:
         return axis
     chosen = np.unique(np.linspace(0, len(axis) - 1, most).round().astype(int))
-    return Axis(axis.name, {path: values[chosen] for path, values in axis.parameters.items()}, axis.texts)
+    return axis.slice(chosen)
 
 
 def _difference(program: Program, there: Result | None, clock: _Clock) -> Attribution | None:
@@ -214,11 +214,4 @@ def _difference(program: Program, there: Result | None, clock: _Clock) -> Attrib
     if there.reasons:
         clock.left_out.append(f"the difference: {there.obstacle()}")
         return None
-    return clock.within("the difference", _ATTRIBUTED, lambda: _attributed(program, there.program))
-
-
-def _attributed(program: Program, other: Program) -> Attribution:
-    try:
-        return attribute(program, other)
-    except InfeasiblePointError:
-        return attribute(program, other, by_table=True)
+    return clock.within("the difference", _ATTRIBUTED, lambda: finest_attribution(program, there.program))

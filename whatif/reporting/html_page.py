@@ -19,7 +19,7 @@ from whatif.core.platform import Platform
 from whatif.core.scenario import EvaluationRequest, Scenario, named_platform
 from whatif.core.sweep_figure import Y_COLUMN, headline
 from whatif.errors import UsageError, did_you_mean
-from whatif.files.scenario_edits import scenario_words, set_words
+from whatif.files.scenario_edits import scenario_words, set_words, sweep_words
 from whatif.plotting.picture_style import typographic
 from whatif.reporting.contents import Findings, findings
 from whatif.reporting.provenance import files_of, values_of
@@ -161,16 +161,14 @@ def report_words(
     platform: object = None,
     platform_dirs: Sequence[str | Path] = (),
     overrides: Mapping[str, Any] | None = None,
-    axes: Sequence[Axis] = (),
+    axes: Sequence[Axis],
     against: object = None,
 ) -> str:
     """Command line that writes the same report, from the arguments of `whatif.report` and its axes."""
     words = ["whatif", "report", *(scenario_words(scenario) if isinstance(scenario, Scenario) else [str(scenario)])]
     words += ["--platform", _named(platform)] if platform is not None else []
     words += [word for folder in platform_dirs for word in ("--platform-dir", str(folder))]
-    words += set_words(overrides or {})
-    sweeps = ("; ".join(f"{path}={text}" for path, text in axis.texts.items()) for axis in axes)
-    words += [word for text in sweeps for word in ("--sweep", text)]
+    words += [*set_words(overrides or {}), *sweep_words(axes)]
     words += ["--against", _named(against)] if against is not None else []
     return shlex.join([*words, "-o", str(output)])
 

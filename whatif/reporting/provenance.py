@@ -7,21 +7,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
-from typing import Final
 
 from whatif.core.scenario import structural_parts
 from whatif.core.term import Program
 from whatif.errors import InvalidFileError
-from whatif.importers.trace_formats import trace_files
 from whatif.plotting.picture_style import typographic
 from whatif.reporting.contents import Findings
 from whatif.schema.parameters import Parameter
 from whatif.schema.shipped import shipped_folder
-from whatif.schema.toml import Document, shown_path
+from whatif.schema.toml import shown_path
+from whatif.studies.input_files import documents_of, paths_of
 from whatif.units import format_quantity
-
-_NAMED: Final = ("file", "mapping_file")
-"""Keys of parameters that name a file in the folder of the scenario."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +33,7 @@ class Stated:
 def values_of(program: Program) -> dict[str, list[Stated]]:
     """Numbers that a result depends on, and choices of models, by table."""
     tables: dict[str, list[Stated]] = {}
-    files = {document.name: _shown(Path(document.name).resolve()) for document in _documents(program)}
+    files = {document.name: _shown(Path(document.name).resolve()) for document in documents_of(program)}
     for path, parameter in program.parameters.items():
         if path in program.reached or (parameter.structural and parameter.choices):
             table, _, name = path.rpartition(".")
@@ -69,21 +65,6 @@ def _swept(found: Findings) -> Iterator[Program]:
     for _, choices in structural_parts(found.sweep.grid) if found.sweep is not None else ():
         with suppress(InvalidFileError):
             yield found.scenario.program_at(choices)
-
-
-def _documents(program: Program) -> list[Document]:
-    """Files that a scenario was merged from."""
-    return [layer.document for layer in program.loaded.layers.items if layer.document.folder is not None]
-
-
-def paths_of(program: Program) -> Iterator[Path]:
-    """Files that a program was made from: those that its scenario was merged from, and the traces that they name."""
-    documents = _documents(program)
-    yield from (Path(document.name).resolve() for document in documents)
-    folder = (documents[-1].folder if documents else None) or Path()
-    for parameter in program.parameters.values():
-        if parameter.path.rpartition(".")[2] in _NAMED and parameter.structural:
-            yield from (item.resolve() for item in trace_files(folder / parameter.text()) if item.is_file())
 
 
 def _shown(path: Path) -> str:

@@ -8,28 +8,24 @@ from __future__ import annotations
 import logging
 import re
 import shlex
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from whatif.atomic import atomic_file
-from whatif.errors import UsageError, WhatifError
+from whatif.errors import UsageError
 from whatif.extras import install_command
 from whatif.files.scenario_edits import set_words
 from whatif.limits import PAGES
 from whatif.plotting.picture_style import LIGHT
 from whatif.reporting import study_sections as parts
-from whatif.reporting.provenance import hashes, paths_of
+from whatif.reporting.provenance import hashes
 from whatif.reporting.study_sections import questions
 from whatif.reporting.study_words import question, recommendation
 from whatif.reporting.templates import check_libraries, rendered
-from whatif.schema.load import load_platform_document, open_document
 from whatif.schema.shipped import is_shipped
 from whatif.schema.study_file import FOLDER
-from whatif.schema.study_spec import PRESENT
+from whatif.studies.input_files import study_paths
 from whatif.studies.procurement.definitions import DEFINITIONS
-from whatif.studies.procurement.placing import file_of_runs
 from whatif.studies.procurement.study import Study
 from whatif.units import in_percent
 
@@ -85,7 +81,7 @@ def study_html(found: Study, command: str) -> str:
         "calibration": parts.calibration(found),
         "questions": questions(found),
         "reading": DEFINITIONS,
-        "files": hashes(_paths(found)),
+        "files": hashes(study_paths(found)),
     }
     stated = {
         "title": found.file.spec.question or f"Bids of {Path(found.file.document.name).stem}",
@@ -103,25 +99,6 @@ def study_command(found: Study, path: Path) -> str:
     document = found.file.document
     name = Path(document.name).stem if is_shipped(document.folder, FOLDER) else document.name
     return shlex.join(["whatif", "study", name, *set_words(found.overrides), "-o", str(path)])
-
-
-def _paths(found: Study) -> Iterator[Path]:
-    """Files of a study: its own, then the platforms, scenarios and runs that it names, with all that they extend."""
-    file = found.file
-    documents = [file.document]
-    for machine in file.spec.machines.values():
-        document = open_document(file.source(machine.platform), "platforms", (file.folder,))
-        documents += [layer.document for layer in load_platform_document(document, (file.folder,))[1].items]
-    yield from (Path(document.name).resolve() for document in documents if document.folder is not None)
-    for its in found.jobs.scenarios.values():
-        for scenario in its.values():
-            # A job that cannot run may have no program.
-            with suppress(WhatifError):
-                yield from paths_of(scenario.program)
-    for name, scenario in found.jobs.scenarios[PRESENT].items():
-        runs = file_of_runs(file, name, scenario)
-        if runs is not None:
-            yield runs.resolve()
 
 
 def check_pdf() -> None:

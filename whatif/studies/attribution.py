@@ -171,6 +171,14 @@ def attribute(
     return Attribution(result, before, after, ordered, idle, exact, dimension, seed)
 
 
+def finest_attribution(first: Program, second: Program, result: str = "iteration_time") -> Attribution:
+    """Attribution to parameters, or to whole tables if a value is infeasible without the others of its table."""
+    try:
+        return attribute(first, second, result)
+    except InfeasiblePointError:
+        return attribute(first, second, result, by_table=True)
+
+
 def _contributions(
     numbers: _Numbers, count: int, before: float, after: float, seed: int
 ) -> tuple[FloatArray, FloatArray, bool]:

@@ -83,7 +83,7 @@ def _neutral(path: str) -> Quantity:
 
 
 def correction_problem(
-    scenario: Scenario, runs: MeasuredRuns, kinds: Sequence[str], *, of_application: bool = False
+    scenario: Scenario, runs: MeasuredRuns, kinds: Sequence[str], *, of_application: bool
 ) -> tuple[tuple[Correction, ...], CorrectionProblem]:
     """Corrections of some kinds (none stated: of all) that measured values depend on, and their problem.
 

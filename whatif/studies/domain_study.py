@@ -93,7 +93,7 @@ class DomainPicture:
 
 
 def domain_picture(
-    program: Program, evaluation: Evaluation, sent: PhaseMessages | None = None, chosen: int | None = None
+    program: Program, evaluation: Evaluation, sent: PhaseMessages | None, chosen: int | None
 ) -> DomainPicture:
     """Domains of the platform of a program at one point, with the messages of a phase; the path of one is marked.
 

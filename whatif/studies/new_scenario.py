@@ -82,11 +82,11 @@ def named_phases(sources: Sequence[str]) -> tuple[tuple[str, str], ...]:
 def new_scenario(
     path: Path,
     machine: str | MachineParts,
-    sources: Sequence[str] = (),
+    sources: Sequence[str],
     *,
     machine_name: str = "",
-    runs: Path | None = None,
-    folders: Sequence[Path] = (),
+    runs: Path | None,
+    folders: Sequence[Path],
 ) -> NewScenario:
     """Scenario at a path, with its machine as a platform file next to it if it is put together from parts.
 

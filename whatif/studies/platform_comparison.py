@@ -43,14 +43,14 @@ class PlatformRow:
 
 
 def comparison(
-    scenario: Scenario, platforms: Sequence[str], grid: Grid, column: str = "iteration_time"
+    scenario: Scenario, platforms: Sequence[str] | None, grid: Grid, column: str = "iteration_time"
 ) -> tuple[PlatformRow, ...]:
-    """Rows of the scenario, of the same without overrides of its platform, if any, and of the other platforms.
+    """Rows of the scenario, of the same without overrides of its platform, if any, and of other platforms.
 
     Overrides of the application apply to every platform, those of the present platform (`platform.*`) to it alone.
     Values that the scenario's file states for its platform apply to all, as with `--platform`. A scenario that cannot
     be compiled or computed is a row with the reason, never an exception. Curves run along the first axis of the grid,
-    all in the currency of the first one.
+    all in the currency of the first one. None: all known platforms.
     """
     present = scenario.platform_name or ""
     unedited = scenario.on_platform(scenario.platform)
@@ -58,7 +58,8 @@ def comparison(
     rows = [_row(scenario, present, " (edited)" if edited else "", grid, column)]
     if edited:
         rows.append(_row(unedited, present, "", grid, column))
-    others = (name for name in dict.fromkeys(platforms) if name != present)
+    names = scenario.known_platforms if platforms is None else platforms
+    others = (name for name in dict.fromkeys(names) if name != present)
     rows += [_row(scenario.on_platform(name), name, "", grid, column) for name in others]
     wanted = next((row.curve_dimension for row in rows if row.curve_dimension is not None), None)
     return tuple(row if row.curve_dimension in (None, wanted) else _without_curve(row, wanted) for row in rows)

@@ -315,7 +315,7 @@ def roofline(scenario: Scenario, against: str | None = None) -> Roofline:
     return Roofline(found.gpu, found.kernels, second, found.title, remarks=remark).about(scenario)
 
 
-def roofline_at(program: Program, evaluation: Evaluation, second: SecondGpu | None = None) -> Roofline:
+def roofline_at(program: Program, evaluation: Evaluation, second: SecondGpu | None) -> Roofline:
     """Roofline at one point; raise `InfeasiblePointError` for an infeasible one."""
     gpu = gpu_roofs(program, evaluation)
     kernels = kernel_points(program, evaluation) if gpu.peaks else ()

@@ -31,7 +31,7 @@ class ScenarioSource(NamedTuple):
 def open_source(
     source: str | Path | Scenario,
     *,
-    platform: str | Path | Platform | None = None,
+    platform: str | Path | Platform | None,
     platform_dirs: Sequence[str | Path] = (),
     overrides: Mapping[str, Any] | None = None,
     model: str | None = None,

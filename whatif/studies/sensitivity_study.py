@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
-from itertools import count
 from typing import Final
 
 from whatif.core.scenario import Scenario
@@ -13,8 +12,8 @@ from whatif.core.uncertainty import Sampling
 from whatif.errors import UsageError, require_choice
 from whatif.studies.bottlenecks import Bottlenecks, ladder
 from whatif.studies.elasticity import Elasticities, elasticities
+from whatif.studies.simulation_count import simulations_counted
 from whatif.studies.sobol import Variance, sobol_indices
-from whatif.units import counted
 from whatif.vocabulary import SENSITIVITY_KINDS, SensitivityKind
 
 _SOBOL_SAMPLES: Final = 4096
@@ -26,7 +25,7 @@ def sensitivity_study(
     show: SensitivityKind,
     sampling: Sampling | None,
     everything: bool,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] | None,
 ) -> Elasticities | Bottlenecks | Variance:
     """Elasticities (`tornado`), bottlenecks (`ladder`) or Sobol' indices (`sobol`) of a result.
 
@@ -38,21 +37,8 @@ def sensitivity_study(
         raise UsageError("--samples, --seed, --level and --spread need --show sobol")
     if show == "ladder" and everything:
         raise UsageError("--all: no effect with --show ladder")
-    with nullcontext() if progress is None else _simulations_counted(progress):
+    with nullcontext() if progress is None else simulations_counted(progress):
         return _sensitivity(scenario, result, show, sampling, everything)
-
-
-@contextmanager
-def _simulations_counted(progress: Callable[[str], None]) -> Iterator[None]:
-    """Report of the number of simulated points, after each one."""
-    from whatif.core.message_simulation import SIMULATED
-
-    numbers = count(1)
-    token = SIMULATED.set(lambda: progress(counted(next(numbers), "simulation")))
-    try:
-        yield
-    finally:
-        SIMULATED.reset(token)
 
 
 def _sensitivity(

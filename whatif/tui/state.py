@@ -7,15 +7,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from whatif.axes import Grid
-from whatif.core.result import Result
+from whatif.core.result import Result, has_column
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session, SessionInputs, still_there
+from whatif.core.sweep_figure import Y_COLUMN
 from whatif.errors import UsageError, did_you_mean
 from whatif.plotting.raster import MarkerName
 from whatif.plugins import page_of
 from whatif.schema.parameters import Parameter
 from whatif.schema.phase_edits import edits_of
 from whatif.tui.page_registry import FIRST_PAGE, page_named, screens
+from whatif.tui.page_views import view_kind
 from whatif.tui.variants.variant_set import (
     BASELINE,
     Variant,
@@ -100,11 +102,10 @@ class View:
     def _find(self, key: str) -> tuple[View | PageView, str]:
         """View that has a field, and the name of the field there."""
         page, _, name = key.rpartition(".")
-        found = page_named(page)
-        if page and found is None:
+        if page and page_named(page) is None:
             known = [f"{item.name}.{name}" for item in screens()]
             raise UsageError(f"show {key}: there is no page `{page}`{did_you_mean(key, known)}")
-        view = self if found is None else self.of(found.load().VIEW)
+        view = self.of(view_kind(page)) if page else self
         names = entry_names(type(view))
         if name not in names:
             near = did_you_mean(key, [f"{page}.{name}" if page else name for name in names])
@@ -281,6 +282,11 @@ class ExplorerState:
         """The page that shows its screen."""
         application = self.session.program.loaded.scenario.application
         return page_of(self.view.screen, application)
+
+    @property
+    def explained(self) -> str:
+        """The explained result: the requested one if it exists."""
+        return self.view.why if has_column(self.session.point, self.view.why) else Y_COLUMN
 
     @property
     def changed(self) -> bool:

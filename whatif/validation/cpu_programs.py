@@ -51,10 +51,9 @@ def cpu_programs(rows: Rows) -> ErrorTable:
     """
     table = [cells for program in dict.fromkeys(row["program"] for row in rows) for cells in _predicted(program, rows)]
     errors = np.array([cells[6] for cells in table])
-    labels = np.array([_kind(*map(str, cells[:3])) for cells in table])
-    masks = {kind: labels == kind for kind in _BOUNDS}
+    kinds = np.array([_kind(*map(str, cells[:3])) for cells in table])
     title = "programs on processors that they were not measured on"
-    return summarised_table(_COLUMNS, table, title, mean_errors(masks, errors, _BOUNDS))
+    return summarised_table(_COLUMNS, table, title, mean_errors(kinds, errors, _BOUNDS))
 
 
 def _kind(program: str, measured_on: str, processor: str) -> str:

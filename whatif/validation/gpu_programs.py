@@ -21,7 +21,7 @@ from whatif.models.quantities import FloatArray
 from whatif.schema.shipped import shipped_folder
 from whatif.schema.toml import parse_document
 from whatif.units import ONE, SECOND, Dimension
-from whatif.validation.measured_kinds import ErrorTable, Rows, mean_errors, summarised_table
+from whatif.validation.measured_kinds import ErrorTable, Kinds, Rows, mean_errors, numbers, summarised_table
 
 PROFILED: Final = "h100-sxm5-80gb"
 _PLATFORM: Final = "dgx_h100"
@@ -107,28 +107,25 @@ def gpu_programs(rows: Rows) -> ErrorTable:
     """
     columns: dict[str, Dimension | None] = {"program": None, "gpu": None, "size": ONE, "kind": None}
     columns |= {"measured": SECOND, "roofline": SECOND, "predicted": SECOND, "error": ONE}
-    measured = np.array([float(row["time_us"]) * 1e-6 for row in rows])
+    measured = numbers(rows, "time_us") * 1e-6
     plain, anchored = predictions(rows, anchored=False), predictions(rows)
     errors = anchored / measured - 1
-    masks = kinds(rows, anchored)
-    named = {index: kind for kind, mask in masks.items() for index in np.flatnonzero(mask).tolist()}
+    named = kinds(rows, anchored)
     cells = [
-        (row["program"], row["gpu"], float(row["size"]), named[index], *times)
-        for index, (row, *times) in enumerate(zip(rows, measured, plain, anchored, errors, strict=True))
+        (row["program"], row["gpu"], float(row["size"]), kind, *times)
+        for row, kind, *times in zip(rows, named.tolist(), measured, plain, anchored, errors, strict=True)
     ]
     title = "programs on one GPU, profiled on an H100 at one size"
-    return summarised_table(columns, cells, title, mean_errors(masks, errors, BOUNDS))
+    return summarised_table(columns, cells, title, mean_errors(named, errors, BOUNDS))
 
 
-def kinds(rows: Rows, predicted: FloatArray) -> dict[str, Any]:
-    """Masks of the runs with fewer blocks than multiprocessors, of those with short kernels, and of others by GPU."""
+def kinds(rows: Rows, predicted: FloatArray) -> Kinds:
+    """Kind of each run: fewer blocks than multiprocessors, short kernels, or its GPU."""
     blocks = np.array([_PROGRAMS[row["program"]].blocks(float(row["size"])) for row in rows])
-    partly = blocks < _MULTIPROCESSORS
     launches = np.array([sum(_PROGRAMS[row["program"]].launches.values()) for row in rows])
-    short = ~partly & (predicted < _SHORT * launches)
-    here = np.array([row["gpu"] == PROFILED for row in rows])
-    long = ~partly & ~short
-    return {"H100": long & here, "H200": long & ~here, "short": short, "partly filled": partly}
+    gpus = np.array(["H100" if row["gpu"] == PROFILED else "H200" for row in rows])
+    short = predicted < _SHORT * launches
+    return np.select([blocks < _MULTIPROCESSORS, short], ["partly filled", "short"], gpus)
 
 
 def predictions(rows: Rows, anchored: bool = True) -> FloatArray:
@@ -136,7 +133,7 @@ def predictions(rows: Rows, anchored: bool = True) -> FloatArray:
     found = np.empty(len(rows))
     for program, gpu in dict.fromkeys((row["program"], row["gpu"]) for row in rows):
         chosen = [index for index, row in enumerate(rows) if (row["program"], row["gpu"]) == (program, gpu)]
-        sizes = np.array([float(rows[index]["size"]) for index in chosen])
+        sizes = numbers([rows[index] for index in chosen], "size")
         scenario = program_scenario(program, gpu, anchored)
         found[chosen] = evaluate(scenario.program, work_of(program, sizes)).values["iteration.time"]
     return found

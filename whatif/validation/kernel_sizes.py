@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from whatif.importers.kernel_anchors import KernelAnchor
 from whatif.models.quantities import FloatArray
 from whatif.schema.toml import parse_document
 from whatif.units import ONE, SECOND, Dimension
-from whatif.validation.anchored_kernels import LIMITING, LIMITS, TRIAD, limit, peak_rate
-from whatif.validation.measured_kinds import ErrorTable, Row, Rows, mean_errors, summarised_table
+from whatif.validation.anchored_kernels import LIMITING, TRIAD, limit, peak_rate
+from whatif.validation.measured_kinds import ErrorTable, Kinds, Row, Rows, mean_errors, numbers, summarised_table
 
 ANCHOR: Final = 2**23
 """Elements of the measured times that the kernels are anchored to."""
@@ -59,10 +59,10 @@ _WAITS: Final = {
 }
 """Copies of a few bytes that the host waits for: the sources of the suite set a sum and read it, or read a count."""
 BOUNDS: Final = {
-    "memory bandwidth": 0.05,
-    "arithmetic": 0.05,
     "few blocks": 0.1,
     "host waits": 0.1,
+    "memory bandwidth": 0.05,
+    "arithmetic": 0.05,
     "caches, latency": 0.2,
 }
 """Largest mean absolute error of each kind of kernels."""
@@ -75,15 +75,16 @@ def kernel_sizes(rows: Rows) -> ErrorTable:
     """
     wanted, known = anchored(rows)
     measured, elements = times_of(wanted), numbers(wanted, "elements")
-    found, masks = predictions(wanted, known), kinds(known)
-    named = {index: kind for kind, mask in masks.items() for index in np.flatnonzero(mask).tolist()}
-    labels = [(row["kernel"], float(row["block_size"]), named[index]) for index, row in enumerate(wanted)]
+    found, limited = predictions(wanted, known), kinds(known)
     series = (elements, measured, times_of(known) * elements / ANCHOR, found, found / measured - 1)
-    cells = [(*label, *values) for label, *values in zip(labels, *series, strict=True)]
+    cells = [
+        (row["kernel"], float(row["block_size"]), kind, *values)
+        for row, kind, *values in zip(wanted, limited.tolist(), *series, strict=True)
+    ]
     columns: dict[str, Dimension | None] = {"kernel": None, "block_size": ONE, "kind": None, "elements": ONE}
     columns |= dict.fromkeys(("measured", "linear", "predicted"), SECOND) | {"error": ONE}
     title = "kernels on a V100, from their times with 2^23 elements"
-    return summarised_table(columns, cells, title, mean_errors(masks, series[-1], BOUNDS))
+    return summarised_table(columns, cells, title, mean_errors(limited, series[-1], BOUNDS))
 
 
 def anchored(rows: Rows) -> tuple[Rows, Rows]:
@@ -94,24 +95,18 @@ def anchored(rows: Rows) -> tuple[Rows, Rows]:
     return wanted, [largest[row["kernel"], row["block_size"]] for row in wanted]
 
 
-def numbers(rows: Rows, key: str) -> FloatArray:
-    """Numbers of a column."""
-    return np.array([float(row[key]) for row in rows])
-
-
 def times_of(rows: Rows) -> FloatArray:
     """Measured times in s."""
     return numbers(rows, "time_us") * 1e-6
 
 
-def kinds(known: Rows) -> dict[str, Any]:
-    """Masks of the kernels by what limits them at the largest size."""
+def kinds(known: Rows) -> Kinds:
+    """Limit of each kernel at the largest size."""
     (triad,) = {numbers([row], "bytes_B")[0] / times_of([row])[0] for row in known if _is_triad(row)}
     limits = [limit({key: float(row[key]) for key in LIMITING}, triad * 1e-6, peak_rate(_GPU)) for row in known]
     waits = np.array([row["kernel"] in _WAITS for row in known])
-    few = ~waits & (shape(known)["block_count"] < _MULTIPROCESSORS)
-    rest = np.where(waits | few, "", np.array(limits))
-    return {"few blocks": few, "host waits": waits} | {kind: rest == kind for kind in LIMITS}
+    few = shape(known)["block_count"] < _MULTIPROCESSORS
+    return np.select([waits, few], ["host waits", "few blocks"], np.array(limits))
 
 
 def _is_triad(row: Row) -> bool:

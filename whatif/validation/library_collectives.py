@@ -13,7 +13,7 @@ from whatif.fitting.library_points import CollectivePoints, LibrarySheet
 from whatif.models.transfer import nvlink_write_size
 from whatif.studies.run_accuracy import RunGroup
 from whatif.units import MICROSECOND, ONE, Dimension
-from whatif.validation.measured_kinds import ErrorTable, Rows, error_table, joined
+from whatif.validation.measured_kinds import ErrorTable, Rows, error_table, joined, numbers
 
 _OPERATIONS: Final = {"all_reduce": "allreduce", "all_gather": "allgather", "alltoall": "alltoall"}
 _GB: Final = 1e9
@@ -107,7 +107,7 @@ def datasheet_groups(rows: Rows, *, in_domain: bool = False, transport: str | No
 def _points(rows: Rows, machine: str) -> CollectivePoints:
     own = [row for row in rows if row["machine"] == machine]
     names = np.array([_OPERATIONS[row["collective"]] for row in own], dtype=object)
-    sizes, ranks, times = (np.array([float(row[key]) for row in own]) for key in ("size_B", "ranks", "time_us"))
+    sizes, ranks, times = (numbers(own, key) for key in ("size_B", "ranks", "time_us"))
     return CollectivePoints(names, sizes, ranks, times * MICROSECOND)
 
 

@@ -12,7 +12,7 @@ from whatif.core.scenario import Scenario
 from whatif.models.quantities import FloatArray
 from whatif.schema.toml import parse_document
 from whatif.units import ONE, Dimension
-from whatif.validation.measured_kinds import ErrorTable, Rows, error_table, joined_by
+from whatif.validation.measured_kinds import ErrorTable, Rows, error_table, joined_by, numbers
 
 _PLATFORM: Final = "dgx_a100"
 """Machine whose GPU is replaced by the measured one."""
@@ -70,12 +70,11 @@ def measured_ratios(rows: Rows) -> dict[str, FloatArray]:
 
 
 def _shapes(rows: Rows) -> dict[str, FloatArray]:
-    return {key: np.array([float(row[key]) for row in rows]) for key in ("m", "n", "k")}
+    return {key: numbers(rows, key) for key in ("m", "n", "k")}
 
 
 def _times(rows: Rows) -> FloatArray:
     """Measured times, from the rates."""
     shapes = _shapes(rows)
-    rates = np.array([float(row["rate_Tflop_s"]) * 1e12 for row in rows])
-    times: FloatArray = 2 * shapes["m"] * shapes["n"] * shapes["k"] / rates
+    times: FloatArray = 2 * shapes["m"] * shapes["n"] * shapes["k"] / (numbers(rows, "rate_Tflop_s") * 1e12)
     return times

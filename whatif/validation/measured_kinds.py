@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
@@ -15,7 +16,8 @@ from whatif.units import Dimension
 
 Row = Mapping[str, str]
 Rows = list[dict[str, str]]
-Masks = Mapping[str, Any]
+Kinds = NDArray[np.str_]
+"""Kind of each row."""
 _ERRORS: Final = re.compile(r"error|bias|fitted|held out|^by_")
 """Names of columns of errors, which people read in per cent."""
 
@@ -45,6 +47,11 @@ class ErrorTable(Table):
     means: tuple[MeanError, ...] = ()
 
 
+def numbers(rows: Sequence[Row], key: str) -> FloatArray:
+    """Numbers of a column of a file."""
+    return np.array([float(row[key]) for row in rows])
+
+
 def error_table(
     columns: Mapping[str, Dimension | None], cells: Sequence[Sequence[Any]], title: str, means: Sequence[MeanError]
 ) -> ErrorTable:
@@ -64,9 +71,11 @@ def summarised_table(
     return error_table(columns, cells, f"{title}: {'; '.join(it.words(rows) for it in means)}", means)
 
 
-def mean_errors(masks: Masks, errors: FloatArray, bounds: Mapping[str, float] | None = None) -> list[MeanError]:
-    """Mean errors of the rows of each kind."""
-    return [mean_error(kind, errors[mask], (bounds or {}).get(kind, np.nan)) for kind, mask in masks.items()]
+def mean_errors(kinds: Kinds, errors: FloatArray, bounds: Mapping[str, float] | None = None) -> list[MeanError]:
+    """Mean errors of the rows of each kind, in the order of the bounds, without bounds in that of the rows."""
+    there = set(kinds.tolist())
+    known = bounds or dict.fromkeys(kinds.tolist(), np.nan)
+    return [mean_error(kind, errors[kinds == kind], bound) for kind, bound in known.items() if kind in there]
 
 
 def mean_error(kind: str, errors: FloatArray, bound: float = np.nan) -> MeanError:

@@ -11,7 +11,7 @@ from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.models.quantities import FloatArray
 from whatif.units import BYTE, MICROSECOND, ONE, Dimension
-from whatif.validation.measured_kinds import ErrorTable, Rows, error_table, joined_by
+from whatif.validation.measured_kinds import ErrorTable, Rows, error_table, joined_by, numbers
 
 _SERIES: Final = ("platform", "collective", "program", "ranks")
 _BEST: Final = "best"
@@ -39,7 +39,7 @@ def series_of(rows: Rows) -> list[Rows]:
 
 def _errors(series: Rows) -> Iterator[tuple[Any, ...]]:
     platform, collective, program, ranks = (series[0][key] for key in _SERIES)
-    sizes = _numbers(series, "size_B")
+    sizes = numbers(series, "size_B")
     for algorithm in _ALGORITHMS.get(collective, (_BEST,)):
         ratios = time_ratios(series, algorithm)
         error, factor = np.abs(ratios - 1).mean(), np.exp(np.abs(np.log(ratios)).mean())
@@ -56,9 +56,5 @@ def time_ratios(series: Rows, algorithm: str = _BEST, platform: Any = None, **ch
     application = {"name": "MPI", "iteration_count": 1, "phases": {"all": phase | changes}, "buffers": "host"}
     application |= {"rank_count": int(row["ranks"]), "ranks_per_node": int(row["ranks_per_node"])}
     program = Scenario.of(application=application, platform=platform or row["platform"]).program
-    found = evaluate(program, {"application.phases.all.message_size": _numbers(series, "size_B")})
-    return np.asarray(found.values["iteration.time"] / (_numbers(series, "time_us") * MICROSECOND))
-
-
-def _numbers(series: Rows, key: str) -> FloatArray:
-    return np.array([float(row[key]) for row in series])
+    found = evaluate(program, {"application.phases.all.message_size": numbers(series, "size_B")})
+    return np.asarray(found.values["iteration.time"] / (numbers(series, "time_us") * MICROSECOND))

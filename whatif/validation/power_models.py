@@ -13,7 +13,7 @@ from whatif.core.term import Program
 from whatif.models.quantities import FloatArray
 from whatif.schema.toml import parse_document
 from whatif.units import ONE, WATT, Dimension
-from whatif.validation.measured_kinds import ErrorTable, Rows, mean_error, mean_errors, summarised_table
+from whatif.validation.measured_kinds import ErrorTable, Rows, mean_error, mean_errors, numbers, summarised_table
 
 _MEASURED_ON: Final = "summit"
 """Platform with one of the GPUs whose slowdowns were measured."""
@@ -68,7 +68,7 @@ def power_caps(rows: Rows) -> ErrorTable:
         measured, limit = float(row["time_s"]) / float(first["time_s"]), float(row[_LIMIT])
         table.append([row["gpu"], row["application"], limit, measured, predicted, predicted / measured - 1])
     gpus, errors = np.array([row[0] for row in table]), np.array([row[-1] for row in table])
-    means = mean_errors({gpu: gpus == gpu for gpu in dict.fromkeys(gpus.tolist())}, errors)
+    means = mean_errors(gpus, errors)
     return summarised_table(columns, table, "epochs of training under a power limit (Zeus)", means, "epochs")
 
 
@@ -81,7 +81,7 @@ def _uncapped(rows: Rows) -> Rows:
 
 
 def _slowdowns(rows: Rows, uncapped: Rows) -> FloatArray:
-    mean, full = (np.array([float(row[key]) for row in uncapped]) for key in ("average_power_W", _LIMIT))
-    idle, limits = _IDLE_SHARE * full, np.array([float(row[_LIMIT]) for row in rows])
+    mean, full = numbers(uncapped, "average_power_W"), numbers(uncapped, _LIMIT)
+    idle, limits = _IDLE_SHARE * full, numbers(rows, _LIMIT)
     swept = {CAP: limits, f"{GPU}.idle_power": idle, f"{GPU}.dynamic_power": mean - idle}
     return 1 / evaluate(_at_full_load(_MEASURED_ON, **{CAP: "250 W"}), swept).numbers(CLOCK)

@@ -12,7 +12,7 @@ from whatif.models.quantities import FloatArray
 from whatif.schema.toml import parse_document
 from whatif.transformers.serving.terms import BATCH, DECODING, FIRST_PASS
 from whatif.units import ONE, PER_SECOND, SECOND, Dimension
-from whatif.validation.measured_kinds import ErrorTable, Rows, mean_error, mean_errors, summarised_table
+from whatif.validation.measured_kinds import ErrorTable, Kinds, Rows, mean_error, mean_errors, numbers, summarised_table
 
 _NUMBERS: Final = (
     "input_length", "output_length", "tensor_size", "pipeline_size", "expert_size", "largest_batch",
@@ -44,11 +44,12 @@ def serving_runs(rows: Rows) -> ErrorTable:
     columns |= {"precision": None, "input": ONE, "output": ONE, "batch": ONE}
     columns |= {"measured": PER_SECOND, "predicted": PER_SECOND, "error": ONE}
     found = predictions(rows)
-    errors = found[_RATE] / measured(rows) - 1
+    rates = numbers(rows, "tokens_per_s")
+    errors = found[_RATE] / rates - 1
     cells = [
         [row["software"], row["model"], row["gpu"] or row["platform"], float(row["rank_count"]), row["precision"],
          float(row["input_length"]), float(row["output_length"]), batch, rate, predicted, error]
-        for row, batch, rate, predicted, error in zip(rows, found[BATCH].tolist(), measured(rows).tolist(),
+        for row, batch, rate, predicted, error in zip(rows, found[BATCH].tolist(), rates.tolist(),
                                                       found[_RATE].tolist(), errors.tolist(), strict=True)
     ]  # fmt: skip
     title = "tokens per second, predicted and measured"
@@ -73,7 +74,7 @@ def _timed(
     rows: Rows, columns: dict[str, Dimension | None], keys: tuple[str, ...], term: str, column: str, words: _Words
 ) -> ErrorTable:
     """Measured times in a column of the file, and those of a term."""
-    known = measured(rows, column)
+    known = numbers(rows, column)
     times = np.array([float(evaluate(serving_scenario(row).program).values[term]) for row in rows])
     errors = times / known - 1
     cells = [
@@ -85,16 +86,11 @@ def _timed(
     return summarised_table(columns, cells, f"{words.title}, predicted and measured", means, words.rows)
 
 
-def measured(rows: Rows, column: str = "tokens_per_s") -> FloatArray:
-    """Measured values: by default tokens per second of all ranks."""
-    return np.array([float(row[column]) for row in rows])
-
-
-def kinds(rows: Rows) -> dict[str, Any]:
-    """Masks of the runs of each kind of models, and of those of software that nothing was fitted to."""
-    sparse = np.array([bool(row["expert_size"]) for row in rows])
+def kinds(rows: Rows) -> Kinds:
+    """Kind of the model of each run; `held out` for those of software that nothing was fitted to."""
     held = np.array([row["software"] not in _FITTED for row in rows])
-    return {"dense": ~sparse & ~held, "with experts": sparse & ~held, "held out": held}
+    sparse = np.array([bool(row["expert_size"]) for row in rows])
+    return np.select([held, sparse], ["held out", "with experts"], "dense")
 
 
 def predictions(rows: Rows) -> dict[str, FloatArray]:

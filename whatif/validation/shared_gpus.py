@@ -14,7 +14,7 @@ from whatif.core.evaluate import evaluate
 from whatif.models.quantities import FloatArray
 from whatif.units import ONE, SECOND, Dimension
 from whatif.validation.gpu_programs import PROFILED, program_scenario, work_of
-from whatif.validation.measured_kinds import ErrorTable, Rows, mean_errors, summarised_table
+from whatif.validation.measured_kinds import ErrorTable, Rows, mean_errors, numbers, summarised_table
 
 _NAMES: Final = {"mps": "at the same time", "time_slices": "in time slices"}
 BOUNDS: Final = {
@@ -45,14 +45,14 @@ def shared_gpus(rows: Rows) -> ErrorTable:
     profiled = [row for row in rows if row["program"] not in _UNPROFILED]
     cells = [row for waits in ("no", "yes") for row in _compared(profiled, waits)]
     errors = np.array([row[-1] for row in cells])
-    masks = {kind: np.array([row[6] == kind for row in cells]) for kind in BOUNDS}
-    return summarised_table(columns, cells, "programs whose ranks share a GPU", mean_errors(masks, errors, BOUNDS))
+    means = mean_errors(np.array([row[6] for row in cells]), errors, BOUNDS)
+    return summarised_table(columns, cells, "programs whose ranks share a GPU", means)
 
 
 def _compared(rows: Rows, waits: str) -> list[tuple[Any, ...]]:
     """Cells of the rows whose ranks wait for each other after each iteration, or only at the end."""
-    measured = np.array([float(row["synchronised_time_us" if waits == "yes" else "time_us"]) * 1e-6 for row in rows])
-    ranks = np.array([float(row["ranks"]) for row in rows])
+    measured = numbers(rows, "synchronised_time_us" if waits == "yes" else "time_us") * 1e-6
+    ranks = numbers(rows, "ranks")
     predicted = predictions(rows, waits, ranks)
     times = (measured, ranks * predictions(rows, waits, np.ones(len(rows))), predicted, predicted / measured - 1)
     return [
@@ -74,7 +74,7 @@ def predictions(rows: Rows, waits: str, ranks: FloatArray) -> FloatArray:
     for program, gpu, sharing in dict.fromkeys(keys):
         chosen = [index for index, key in enumerate(keys) if key == (program, gpu, sharing)]
         scenario = program_scenario(program, gpu, more=_WAIT if waits == "yes" else "")
-        values = work_of(program, np.array([float(rows[index]["size"]) for index in chosen]))
+        values = work_of(program, numbers([rows[index] for index in chosen], "size"))
         values |= dict.fromkeys(("application.rank_count", "application.ranks_per_gpu"), ranks[chosen])
         shared = scenario.with_overrides({"application.gpu_sharing": sharing})
         found[chosen] = evaluate(shared.program, values).values["iteration.time"]

@@ -39,7 +39,7 @@ from whatif.validation.hpl_runs import COLUMNS, compared
 from whatif.validation.kernel_sizes import ANCHOR, kernel_sizes
 from whatif.validation.library_collectives import library_collectives
 from whatif.validation.matrix_products import matrix_products
-from whatif.validation.measured_kinds import ErrorTable, error_table, joined_by, mean_error, mean_errors
+from whatif.validation.measured_kinds import ErrorTable, error_table, joined_by, mean_error, mean_errors, numbers
 from whatif.validation.message_collectives import mpi_collectives
 from whatif.validation.power_models import machine_power, power_caps
 from whatif.validation.serving_runs import decoding_steps, first_tokens, serving_runs
@@ -209,8 +209,7 @@ def hpl(progress: Share = silent) -> ErrorTable:
     emulator, dahu, what_ifs, trees = (rows_of(f"hpl_{name}.csv") for name in ("emulator", "dahu", "what_if", "trees"))
     rows = compared(emulator, dahu, what_ifs, trees, progress)
     runs = [row for row in rows if np.isfinite(row.reference_time) and np.isfinite(row.error)]
-    references, errors = np.array([row.reference for row in runs]), np.array([row.error for row in runs])
-    means = mean_errors({name: references == name for name in dict.fromkeys(references.tolist())}, errors)
+    means = mean_errors(np.array([row.reference for row in runs]), np.array([row.error for row in runs]))
     return error_table(COLUMNS, rows, "HPL, compared with the emulator and real runs", means)
 
 
@@ -247,7 +246,7 @@ def sweep_profile(rows: Sequence[Mapping[str, str]], machine: str, direction: st
     """Profile of the copies of a machine in measured sweeps, each once with its mean time, one after the other."""
     wanted = (machine, direction.lower(), memory)
     chosen = [r for r in rows if (r["machine"].lower(), r["direction"].lower(), r["host_memory"]) == wanted]
-    time = np.array([float(row["mean_time_ns"]) for row in chosen]) * NANOSECOND
+    time = numbers(chosen, "mean_time_ns") * NANOSECOND
     start = np.concatenate([[0.0], np.cumsum(time)[:-1]])
     way = {"HtoD": "host_to_device", "DtoH": "device_to_host"}[direction]
     values: dict[str, Any] = {
@@ -257,7 +256,7 @@ def sweep_profile(rows: Sequence[Mapping[str, str]], machine: str, direction: st
         "start_time": start,
         "time": time,
     }
-    values["message_size"] = [float(row["message_size_B"]) for row in chosen]
+    values["message_size"] = numbers(chosen, "message_size_B")
     columns = {
         name: Column(
             np.broadcast_to(

@@ -12,7 +12,7 @@ from whatif.models.quantities import FloatArray
 from whatif.schema.toml import parse_document
 from whatif.transformers.training.memory import MEMORY
 from whatif.units import BYTE, ONE, SECOND, Dimension
-from whatif.validation.measured_kinds import ErrorTable, Rows, mean_errors, summarised_table
+from whatif.validation.measured_kinds import ErrorTable, Kinds, Rows, mean_errors, numbers, summarised_table
 
 _SIZES: Final = (
     "sequence_length", "global_batch", "micro_batch", "tensor_size", "context_size", "pipeline_size", "virtual_count",
@@ -62,15 +62,14 @@ def measured_memory(row: dict[str, str]) -> float:
 
 def errors_of(rows: Rows, times: FloatArray) -> FloatArray:
     """Relative errors of predicted times."""
-    return np.asarray(times / np.array([float(row["time_s"]) for row in rows]) - 1)
+    return np.asarray(times / numbers(rows, "time_s") - 1)
 
 
-def kinds(rows: Rows) -> dict[str, Any]:
-    """Masks of the rows of each kind of models, and of the studies that nothing was fitted to."""
-    sparse = np.array([row["model"] in _SPARSE for row in rows])
+def kinds(rows: Rows) -> Kinds:
+    """Kind of the model of each row; `held out` for the studies that nothing was fitted to."""
     held = np.array([row["study"] in HELD_OUT for row in rows])
-    masks = {"dense": ~sparse & ~held, "with experts": sparse & ~held, "held out": held}
-    return {kind: mask for kind, mask in masks.items() if mask.any()}
+    sparse = np.array([row["model"] in _SPARSE for row in rows])
+    return np.select([held, sparse], ["held out", "with experts"], "dense")
 
 
 def predictions(rows: Rows) -> dict[str, FloatArray]:

@@ -22,7 +22,7 @@ from whatif.tui.dialogs.pick_list import PickList
 from whatif.tui.dialogs.windows import ChoicePrompt, TextDialog, TextPrompt
 from whatif.tui.events import FileRequested
 from whatif.tui.labels import duration
-from whatif.tui.widgets.column_layout import ColumnsView
+from whatif.tui.widgets.data_table import ColumnsView
 
 TEXT = """# How fast is my stencil?
 

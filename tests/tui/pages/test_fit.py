@@ -29,9 +29,9 @@ from whatif.tui.dialogs.windows import ChoicePrompt, TextPrompt
 from whatif.tui.jobs.fit_job import fit_of_view
 from whatif.tui.jobs.regression_job import regression_of_view
 from whatif.tui.labels import with_error
-from whatif.tui.pages.fit import FitPage, FitView
+from whatif.tui.page_views import FitView, RunsView
+from whatif.tui.pages.fit import FitPage
 from whatif.tui.pages.messages import MessagesPage
-from whatif.tui.pages.runs import RunsView
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.fit_plot import FitPlot

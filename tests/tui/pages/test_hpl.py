@@ -13,13 +13,13 @@ from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.linpack.grid_lines import WORK, GridLine
 from whatif.linpack.hpl_terms import outcome_at
-from whatif.linpack.process_grids import GridRate, HPLRunView, Share, grids
+from whatif.linpack.process_grids import MOST_PANELS, GridRate, HPLRunView, Share, grids
 from whatif.linpack.simulation.configuration import Broadcast
 from whatif.plotting.lanes import PARTS
 from whatif.tui.commands.explorer_commands import Edit, Revert, Show
 from whatif.tui.labels import duration
-from whatif.tui.pages.hpl import PARTS as HPL_PARTS
-from whatif.tui.pages.hpl import HPLPage, HPLView
+from whatif.tui.page_views import HPL_PANELS, HPL_PARTS, HPLView
+from whatif.tui.pages.hpl import HPLPage
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.hpl_labels import component_rows, grid_rows, panel_lanes, rate_plot, rate_words, share_words
 from whatif.tui.widgets.key_bar import KeyBar
@@ -61,6 +61,10 @@ def outcome(scenario, **sets):
 
 def said(run):
     return f"{rate_words(run.rate)} in {duration(run.time)}"
+
+
+def test_panels_can_be_as_many_as_are_simulated():
+    assert HPL_PANELS[-1] == MOST_PANELS
 
 
 def test_the_numbers_are_those_of_the_run(scenario):

@@ -24,8 +24,9 @@ from whatif.plotting.description import text_cells
 from whatif.plotting.tiles import COLOURS, group_colours
 from whatif.schema.toml import parse_document
 from whatif.studies.message_study import Detail, curve_label, curve_picture
+from whatif.tui.jobs.messages_job import gather
 from whatif.tui.labels import duration
-from whatif.tui.pages.messages import MessagesPage, chosen_phase, gather
+from whatif.tui.pages.messages import MessagesPage, chosen_phase
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.key_bar import KeyBar

@@ -29,9 +29,10 @@ from whatif.tui.dialogs.windows import TextPrompt
 from whatif.tui.jobs.profile_job import profile_of_inputs
 from whatif.tui.jobs.refusal import JobRefusal
 from whatif.tui.labels import duration, percent
-from whatif.tui.pages.profile import ProfilePage, ProfileView
+from whatif.tui.page_views import ProfileView
+from whatif.tui.pages.profile import ProfilePage
 from whatif.tui.state import ExplorerState, View
-from whatif.tui.widgets.column_layout import ColumnsView
+from whatif.tui.widgets.data_table import ColumnsView
 from whatif.tui.widgets.profile_bars import kernel_lines, length, size_classes, size_lines, time_lines
 from whatif.tui.widgets.profile_streams import stream_lines
 

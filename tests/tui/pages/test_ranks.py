@@ -27,7 +27,8 @@ from whatif.studies.rank_lanes import RANK_KINDS, RunSummary, busiest, main_grou
 from whatif.tui.commands.explorer_commands import Edit, Show
 from whatif.tui.jobs.simulation_job import simulated_part
 from whatif.tui.labels import duration
-from whatif.tui.pages.ranks import RanksPage, RanksView
+from whatif.tui.page_views import RanksView
+from whatif.tui.pages.ranks import RanksPage
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.time_window import moved
 from whatif.tui.widgets.rank_bars import RankBars

@@ -6,9 +6,8 @@ from itertools import product
 
 import pytest
 
-from tests import page_harness
 from tests.driver import MEMORY, RANKS, drive, predicted
-from tests.page_harness import few_machines
+from tests.page_harness import few_machines, on_page
 from tests.scenarios_at_hand import FEW
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
@@ -17,9 +16,10 @@ from whatif.schema.toml import parse_document
 from whatif.studies.roofline_study import kernel_points, second_gpu
 from whatif.tui.commands.explorer_commands import Show
 from whatif.tui.labels import duration, percent
-from whatif.tui.pages.roofline import RooflinePage, RooflineView, roofline_of, rows
+from whatif.tui.page_views import RooflineView
+from whatif.tui.pages.roofline import RooflinePage, roofline_of, rows
 from whatif.tui.state import ExplorerState
-from whatif.tui.widgets.column_layout import ColumnsView
+from whatif.tui.widgets.data_table import ColumnsView
 from whatif.tui.widgets.roofline_plot import RoofsView, letter, roofline_runs
 
 GPU = "platform.node.gpu"
@@ -42,10 +42,6 @@ SIZES = [(10, 3), (20, 5), (44, 14), (74, 20), (70, 28), (80, 24), (140, 42), (3
 @pytest.fixture(autouse=True)
 def _three_machines(monkeypatch):
     few_machines(monkeypatch)
-
-
-def watch(check, session, size=(140, 42)):
-    page_harness.watch(check, RooflinePage, session, size)
 
 
 def opened(name="jacobi2d", **options):
@@ -103,9 +99,9 @@ def number(text):
     return float(text.removesuffix("k")) * (1000 if text.endswith("k") else 1)
 
 
-def row_of(main_screen, name):
+def row_of(one, name):
     """The words of a kernel's row."""
-    (line,) = [line for line in main_screen.lines() if re.match(rf"[│ ]*[a-z ]  {name}  ", line)]
+    (line,) = [line for line in one.lines if re.match(rf"[│ ]*[a-z ]  {name}  ", line)]
     return line
 
 
@@ -169,23 +165,23 @@ def test_only_the_roofs_that_kernels_use_are_drawn():
 def test_the_second_level_cache_is_a_roof_where_a_kernel_has_it():
     sets = {"application.phases.force.model": "roofline_l2"}
 
-    async def check(main_screen, pilot):
-        assert "L2 2.879 TB/s" in main_screen.text()
-        assert "L2 cache" in row_of(main_screen, "force")
-        assert "launch" in row_of(main_screen, "pack")
+    async def check(one):
+        assert "L2 2.879 TB/s" in one.screen
+        assert "L2 cache" in row_of(one, "force")
+        assert "launch" in row_of(one, "pack")
 
-    watch(check, opened("minimd", overrides=sets))
+    on_page(RooflinePage, check, opened("minimd", overrides=sets))
 
 
 def test_the_list_has_the_numbers_of_the_engine_and_of_the_command_line():
-    async def check(main_screen, pilot):
-        session, point = main_screen.state.session, predicted()
+    async def check(one):
+        session, point = one.state.session, predicted()
         for found in kernel_points(session.program, session.at):
-            line = row_of(main_screen, found.name)
+            line = row_of(one, found.name)
             assert duration(point["terms"][found.name]) in line
             assert percent(point["terms"][found.name] / point["iteration_time"]) in line
             assert {"compute": "compute", "dram": "DRAM"}[found.limit] in line
-        stencil, pack = row_of(main_screen, "stencil"), row_of(main_screen, "pack")
+        stencil, pack = row_of(one, "stencil"), row_of(one, "pack")
         assert "266.7 Gflop/s" in stencil
         assert "0.3506 flop/B" in stencil
         # 266.7 of the 1183.6 Gflop/s that its instructions allow.
@@ -194,62 +190,62 @@ def test_the_list_has_the_numbers_of_the_engine_and_of_the_command_line():
         assert "40.1%" in pack
         assert stencil.strip("│ ").startswith("c")
 
-    watch(check, opened())
+    on_page(RooflinePage, check, opened())
 
 
 def test_an_edit_moves_the_roof_and_the_kernels_at_once():
-    async def check(main_screen, pilot):
-        assert "533.2 Gflop/s" not in main_screen.text()
-        state = main_screen.state.with_session(main_screen.state.session.edit(MEMORY, "1558.8216 GB/s"))
-        main_screen.page.show(state)
-        await pilot.pause()
-        assert "DRAM 1.559 TB/s" in main_screen.text()
-        assert "533.2 Gflop/s" in row_of(main_screen, "stencil")
+    async def check(one):
+        assert "533.2 Gflop/s" not in one.screen
+        state = one.state.with_session(one.state.session.edit(MEMORY, "1558.8216 GB/s"))
+        one.page.show(state)
+        await one.settle()
+        assert "DRAM 1.559 TB/s" in one.screen
+        assert "533.2 Gflop/s" in row_of(one, "stencil")
 
-    watch(check, opened())
+    on_page(RooflinePage, check, opened())
 
 
 def test_a_second_gpu_lies_below_with_hollow_points_and_its_numbers_in_the_list():
-    async def check(main_screen, pilot):
-        assert "○" not in main_screen.text()
-        main_screen.page.action_second(1)
-        await pilot.pause()
-        assert main_screen.changes == [Show("roofline.second", "bridges")]
-        text = main_screen.text()
+    async def check(one):
+        assert "○" not in one.screen
+        one.page.action_second(1)
+        await one.settle()
+        assert one.app.changes == [Show("roofline.second", "bridges")]
+        text = one.screen
         assert "╍╍○ Tesla P100-PCIE-16GB of bridges" in text
         assert "DRAM 546.7 GB/s" in text
         assert "fp64 4.569 Tflop/s" in text
         # The stencil takes Q / BW on both, and 2 us for its launch.
         assert "on bridges" in text
-        assert duration(1.0244 * 4593357632 / 546.7274e9 + 2e-6) in row_of(main_screen, "stencil")
-        assert "0.702x" in row_of(main_screen, "stencil")
-        main_screen.page.action_second(1)
-        await pilot.pause()
-        assert "lassen has the same roofs" in main_screen.text()
-        main_screen.page.action_second(1)
-        await pilot.pause()
-        assert main_screen.state.view.of(RooflineView).second == ""
-        assert "○" not in main_screen.text()
+        assert duration(1.0244 * 4593357632 / 546.7274e9 + 2e-6) in row_of(one, "stencil")
+        assert "0.702x" in row_of(one, "stencil")
+        one.page.action_second(1)
+        await one.settle()
+        assert "lassen has the same roofs" in one.screen
+        one.page.action_second(1)
+        await one.settle()
+        assert one.state.view.of(RooflineView).second == ""
+        assert "○" not in one.screen
 
-    watch(check, opened(), (200, 42))
+    on_page(RooflinePage, check, opened(), (200, 42))
 
 
 def test_machines_without_a_gpu_are_passed_over_and_the_comparison_keeps_its_base(monkeypatch):
     monkeypatch.setattr("tests.page_harness.MACHINES", ("bridges", "dahu", "fugaku", "lassen", "summit"))
 
-    async def check(main_screen, pilot):
+    async def check(one):
         # Pressed at once, without waiting for the picture.
         for _ in range(2):
-            main_screen.page.action_second(1)
-        await pilot.pause()
-        assert main_screen.changes == [Show("roofline.second", "bridges"), Show("roofline.second", "lassen")]
-        assert main_screen.state.view.against == ""
-        main_screen.show(Show("roofline.second", "dahu").apply(main_screen.state))
-        await pilot.pause()
-        frame = next(line for line in main_screen.lines() if line.startswith("╰"))
+            one.page.action_second(1)
+        await one.settle()
+        assert one.app.changes == [Show("roofline.second", "bridges"), Show("roofline.second", "lassen")]
+        assert one.state.view.against == ""
+        one.app.show(Show("roofline.second", "dahu").apply(one.state))
+        await one.settle()
+        frame = next(line for line in one.lines if line.startswith("╰"))
         assert "dahu" in frame
 
-    watch(check, opened())
+    on_page(RooflinePage, check, opened())
 
 
 def test_hollow_points_stand_where_the_kernels_are_on_the_second_gpu():
@@ -263,172 +259,172 @@ def test_hollow_points_stand_where_the_kernels_are_on_the_second_gpu():
 
 
 def test_the_present_gpu_without_its_edits_is_a_second_one():
-    async def check(main_screen, pilot):
+    async def check(one):
         for _ in range(3):
-            main_screen.page.action_second(1)
-            await pilot.pause()
-        assert main_screen.state.view.of(RooflineView).second == "summit"
-        assert "╍╍○ Tesla V100-SXM2-16GB of summit" in main_screen.text()
-        assert "DRAM 779.4 GB/s" in main_screen.text()
+            one.page.action_second(1)
+            await one.settle()
+        assert one.state.view.of(RooflineView).second == "summit"
+        assert "╍╍○ Tesla V100-SXM2-16GB of summit" in one.screen
+        assert "DRAM 779.4 GB/s" in one.screen
 
-    watch(check, opened(overrides={MEMORY: "2 TB/s"}))
+    on_page(RooflinePage, check, opened(overrides={MEMORY: "2 TB/s"}))
 
 
 @pytest.mark.parametrize(("name", "reason"), [("nowhere", "platform not found"), ("dahu", "has no GPU")])
 def test_a_second_gpu_that_cannot_be_asked_says_why(name, reason):
-    async def check(main_screen, pilot):
-        main_screen.show(Show("roofline.second", name).apply(main_screen.state))
-        await pilot.pause()
-        assert f"on {name}" in main_screen.text()
-        assert reason in main_screen.text()
-        assert "○" not in main_screen.text()
-        assert duration(predicted()["terms"]["stencil"]) in main_screen.text()
+    async def check(one):
+        one.app.show(Show("roofline.second", name).apply(one.state))
+        await one.settle()
+        assert f"on {name}" in one.screen
+        assert reason in one.screen
+        assert "○" not in one.screen
+        assert duration(predicted()["terms"]["stencil"]) in one.screen
 
-    watch(check, opened())
+    on_page(RooflinePage, check, opened())
 
 
 def test_a_machine_without_gpus_has_no_roofs():
     session = made_up(f"ranks_per_node = 4\n{OVERHEAD}", "dahu")
 
-    async def check(main_screen, pilot):
+    async def check(one):
         for picture, size in product(("plot", "table"), SIZES):
-            await pilot.resize_terminal(*size)
-            main_screen.show(Show("picture", picture).apply(main_screen.state))
-            main_screen.show(Show("roofline.second", "summit").apply(main_screen.state))
-            await pilot.pause()
-            words = " ".join(main_screen.text().translate(str.maketrans("│╭╮╰╯─", " " * 6)).split())
+            await one.pilot.resize_terminal(*size)
+            one.app.show(Show("picture", picture).apply(one.state))
+            one.app.show(Show("roofline.second", "summit").apply(one.state))
+            await one.settle()
+            words = " ".join(one.screen.translate(str.maketrans("│╭╮╰╯─", " " * 6)).split())
             assert "nan" not in words
             assert size[0] < 20 or "has no GPU" in words, size
 
-    watch(check, session)
+    on_page(RooflinePage, check, session)
 
 
 def test_an_answer_for_another_gpu_than_the_one_asked_for_is_forgotten():
     session = opened()
 
-    async def check(main_screen, pilot):
-        main_screen.page.show(Show("roofline.second", "bridges").apply(main_screen.state))
-        main_screen.page.take(second_gpu(session.scenario, "bridges"))
-        await pilot.pause()
-        assert "Tesla P100" in main_screen.text()
-        main_screen.page.show(Show("roofline.second", "lassen").apply(main_screen.state))
-        await pilot.pause()
-        assert "Tesla P100" not in main_screen.text()
+    async def check(one):
+        one.page.show(Show("roofline.second", "bridges").apply(one.state))
+        one.page.take(second_gpu(session.scenario, "bridges"))
+        await one.settle()
+        assert "Tesla P100" in one.screen
+        one.page.show(Show("roofline.second", "lassen").apply(one.state))
+        await one.settle()
+        assert "Tesla P100" not in one.screen
 
-    watch(check, session)
+    on_page(RooflinePage, check, session)
 
 
 def test_a_scenario_without_kernels_says_so_below_all_roofs():
-    async def check(main_screen, pilot):
-        text = main_screen.text()
+    async def check(one):
+        text = one.screen
         assert "This scenario has no kernels" in text
         assert "fp32 13.08 Tflop/s" in text
-        assert not main_screen.page.query_one(ColumnsView).display
-        main_screen.page.action_second(1)
-        main_screen.page.action_table()
-        await pilot.pause()
-        assert "546.7 GB/s" in main_screen.text()
-        assert "fp32 peak on bridges" in main_screen.text()
+        assert not one.page.query_one(ColumnsView).display
+        one.page.action_second(1)
+        one.page.action_table()
+        await one.settle()
+        assert "546.7 GB/s" in one.screen
+        assert "fp32 peak on bridges" in one.screen
 
-    watch(check, made_up(OVERHEAD))
+    on_page(RooflinePage, check, made_up(OVERHEAD))
 
 
 def test_an_infeasible_point_has_roofs_and_a_reason():
-    async def check(main_screen, pilot):
-        text = main_screen.text()
+    async def check(one):
+        text = one.screen
         assert "No kernel can be drawn: the ranks need more nodes than the platform has (platform.node_count)" in text
         assert "DRAM 779.4 GB/s" in text
         assert "●" not in text
-        main_screen.page.action_table()
-        await pilot.pause()
-        assert "No kernel can be drawn: the ranks need more nodes" in main_screen.text()
-        assert "779.4 GB/s" in main_screen.text()
+        one.page.action_table()
+        await one.settle()
+        assert "No kernel can be drawn: the ranks need more nodes" in one.screen
+        assert "779.4 GB/s" in one.screen
 
-    watch(check, opened(overrides={RANKS: "60000"}))
+    on_page(RooflinePage, check, opened(overrides={RANKS: "60000"}))
 
 
 def test_the_reason_is_there_in_the_smallest_window():
-    async def check(main_screen, pilot):
-        assert "No kernel can be drawn" in main_screen.text()
+    async def check(one):
+        assert "No kernel can be drawn" in one.screen
 
-    watch(check, opened(overrides={RANKS: "60000"}), (24, 4))
+    on_page(RooflinePage, check, opened(overrides={RANKS: "60000"}), (24, 4))
 
 
 def test_kernels_without_bytes_or_operations_stand_at_the_rim():
     body = kernel("computing", 10**9, 0) + kernel("copying", 0, 10**9) + kernel("idle", 0, 0)
     body += kernel("both", 10**9, 10**9)
 
-    async def check(main_screen, pilot):
-        picture = [line.strip("│") for line in main_screen.lines() if "▸" in line or "◂" in line]
+    async def check(one):
+        picture = [line.strip("│") for line in one.lines if "▸" in line or "◂" in line]
         (right,), (left,) = [line for line in picture if "▸" in line], [line for line in picture if "◂" in line]
         assert "▸" in right[-2:]
         assert "◂b" in left[:8]
-        assert main_screen.text().count("●") == 1
-        assert "no bytes" in row_of(main_screen, "computing")
-        assert "0 flop/s" in row_of(main_screen, "copying")
-        assert duration(10**9 / 779.4108e9 + 2e-6) in row_of(main_screen, "copying")
-        assert "3.3 us" in row_of(main_screen, "idle")
+        assert one.screen.count("●") == 1
+        assert "no bytes" in row_of(one, "computing")
+        assert "0 flop/s" in row_of(one, "copying")
+        assert duration(10**9 / 779.4108e9 + 2e-6) in row_of(one, "copying")
+        assert "3.3 us" in row_of(one, "idle")
 
-    watch(check, made_up(body))
+    on_page(RooflinePage, check, made_up(body))
 
 
 def test_the_table_lists_kernels_and_roofs():
-    async def check(main_screen, pilot):
-        main_screen.page.action_table()
-        await pilot.pause()
-        assert main_screen.state.view.picture == "table"
-        assert not main_screen.page.query_one("#roofs").display
-        text = main_screen.text()
+    async def check(one):
+        one.page.action_table()
+        await one.settle()
+        assert one.state.view.picture == "table"
+        assert not one.page.query_one("#roofs").display
+        text = one.screen
         assert "kernels and roofs" in text
         assert re.search(r"DRAM +779\.4 GB/s", text)
         assert re.search(r"fp64 peak +6\.34 Tflop/s +from 8\.135 flop/B", text)
         assert re.search(r"integer peak +12\.17 Tflop/s +from 15\.62 flop/B", text)
-        main_screen.page.action_table()
-        await pilot.pause()
-        assert main_screen.page.query_one("#roofs").display
-        assert "integer peak" not in main_screen.text()
+        one.page.action_table()
+        await one.settle()
+        assert one.page.query_one("#roofs").display
+        assert "integer peak" not in one.screen
 
-    watch(check, opened())
+    on_page(RooflinePage, check, opened())
 
 
 def test_the_kernel_under_the_cursor_is_stressed():
-    async def check(main_screen, pilot):
-        view = main_screen.page.query_one(RoofsView)
+    async def check(one):
+        view = one.page.query_one(RoofsView)
 
         def stressed():
             words = "".join(run.text for line in view.draw(*view.size) for run in line if run.style == "marker")
             return "".join(char for char in words if char.isalpha())
 
         assert stressed() == "a"
-        await pilot.press("down", "down")
-        await pilot.pause()
+        await one.press("down", "down")
+        await one.settle()
         assert stressed() == "c"
 
-    watch(check, opened())
+    on_page(RooflinePage, check, opened())
 
 
 @pytest.mark.parametrize(("name", "sizes"), [("minimd", SIZES[::2])])
 def test_every_size_shows_kernels(name, sizes):
-    async def check(main_screen, pilot):
-        first = kernel_points(main_screen.state.session.program, main_screen.state.session.at)[0].name
+    async def check(one):
+        first = kernel_points(one.state.session.program, one.state.session.at)[0].name
         for size in sizes:
-            await pilot.resize_terminal(*size)
-            await pilot.pause()
-            assert first[:4] in main_screen.text()
-            assert size[0] < 44 or first in main_screen.text()
-            assert (size[1] >= 8) == ("●" in main_screen.text())
+            await one.pilot.resize_terminal(*size)
+            await one.settle()
+            assert first[:4] in one.screen
+            assert size[0] < 44 or first in one.screen
+            assert (size[1] >= 8) == ("●" in one.screen)
         for size in sizes:
-            await pilot.press("right", "left", "down")
+            await one.press("right", "left", "down")
             for _ in range(2):
-                main_screen.page.action_second(1)
-                main_screen.page.action_table()
-                await pilot.pause()
-            await pilot.resize_terminal(*size[::-1])
-            await pilot.resize_terminal(*size)
-            await pilot.pause()
-            assert len(main_screen.lines()) == size[1]
+                one.page.action_second(1)
+                one.page.action_table()
+                await one.settle()
+            await one.pilot.resize_terminal(*size[::-1])
+            await one.pilot.resize_terminal(*size)
+            await one.settle()
+            assert len(one.lines) == size[1]
 
-    watch(check, opened(name), sizes[0])
+    on_page(RooflinePage, check, opened(name), sizes[0])
 
 
 @pytest.mark.parametrize("marker", ["braille", "block", "ascii"])
@@ -471,13 +467,13 @@ def test_the_explorer_opens_the_page_and_its_keys_work():
 def test_kernels_on_sockets_have_the_roofs_of_a_rank():
     session = Session.start(Scenario.open("minife", platform="fugaku", overrides={"application.ranks_per_node": "4"}))
 
-    async def check(main_screen, pilot):
-        assert "A64FX, 12 cores of Fugaku" in main_screen.text()
+    async def check(one):
+        assert "A64FX, 12 cores of Fugaku" in one.screen
         for picture in ("plot", "table"):
-            main_screen.show(Show("picture", picture).apply(main_screen.state))
-            await pilot.pause()
-            assert "200.8 GB/s" in main_screen.text()
-            assert "844.8 Gflop/s" in main_screen.text()
-            assert "nan" not in main_screen.text()
+            one.app.show(Show("picture", picture).apply(one.state))
+            await one.settle()
+            assert "200.8 GB/s" in one.screen
+            assert "844.8 Gflop/s" in one.screen
+            assert "nan" not in one.screen
 
-    watch(check, session)
+    on_page(RooflinePage, check, session)

@@ -28,7 +28,8 @@ from whatif.tui.commands.explorer_commands import EditAll, Show
 from whatif.tui.dialogs.windows import TextPrompt
 from whatif.tui.jobs import fit_job
 from whatif.tui.jobs.regression_job import RunsRegression, regression_of_view, write_model
-from whatif.tui.pages.runs import RunsPage, RunsView, term_rows
+from whatif.tui.page_views import RunsView
+from whatif.tui.pages.runs import RunsPage, term_rows
 from whatif.tui.state import ExplorerState
 from whatif.units import ONE, SECOND
 

@@ -22,17 +22,18 @@ from whatif.files.study_edits import edited_study
 from whatif.schema.catalogue import catalogue
 from whatif.schema.study_file import open_study
 from whatif.studies.procurement import study_jobs
-from whatif.tui.commands.explorer_commands import Choose, Show
-from whatif.tui.commands.study_values import study_changes, text_of, value_in, values_in
+from whatif.tui.commands.explorer_commands import Choose, Show, study_changes
+from whatif.tui.commands.study_values import text_of, value_in, values_in
 from whatif.tui.dialogs.pick_list import PickList
 from whatif.tui.dialogs.windows import ChoicePrompt, TextPrompt
 from whatif.tui.jobs.refusal import JobRefusal
-from whatif.tui.jobs.study_job import VIEWS, StudyAnswer, StudyRequest, answered
+from whatif.tui.jobs.study_job import StudyAnswer, StudyRequest, answered
 from whatif.tui.pages.files import FilesPage
 from whatif.tui.pages.study import StudyPage, StudyPageView
 from whatif.tui.palette.palette_entries import best, file_entries, pages
 from whatif.tui.widgets.chart_bars import ChartBars
-from whatif.tui.widgets.column_layout import ColumnsView
+from whatif.tui.widgets.data_table import ColumnsView
+from whatif.vocabulary import STUDY_VIEWS
 
 CHEAPER = "bids.six.node_price = 40 kUSD"
 """With it `six` is best in place of `four`."""
@@ -43,7 +44,7 @@ def shown(page):
     return [row[0].text for row in page.query_one(ColumnsView)._rows.cells]
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", STUDY_VIEWS)
 def test_the_answer_is_that_of_the_library(tmp_path, view):
     path = study_file(tmp_path, more='[options.cheap]\nlimits.capital = "x0.5"')
     found = answered(StudyRequest(str(path), "limits.capital = x0.9", view, 0))
@@ -133,7 +134,7 @@ def test_the_page_shows_bids_and_switches_tables(tmp_path):
         assert "Which one?" in one.lines[0]
         assert one.page.query_one(ChartBars).display
         firsts = []
-        for _ in VIEWS:
+        for _ in STUDY_VIEWS:
             await one.act("turn", "show")
             firsts.append((one.app.state.view.of(StudyPageView).show, shown(one.page)[:1]))
         assert firsts == [
@@ -181,7 +182,7 @@ def test_bids_and_changed_values_have_room_in_usual_terminals(tmp_path, size, ba
         assert all(one.line(name) for name in ("six ", "four ", "three ", "present "))
         assert "bids.six.node_price: 50 kUSD → 40 kUSD" in one.text
         assert one.page.query_one(ChartBars).display == bars
-        assert all(view in one.text for view in VIEWS)
+        assert all(view in one.text for view in STUDY_VIEWS)
 
     changes = (*study_changes(str(study_file(tmp_path))), Show("study.values", CHEAPER))
     on_page(StudyPage, check, size=size, changes=changes)
@@ -218,6 +219,20 @@ def test_an_error_keeps_the_last_answer_and_a_mended_file_is_read_again(tmp_path
             assert shown(one.page)[0] == first
         os.utime(tmp_path / "a.toml", ns=(0, 0))
         assert one.page.job(one.app.state) is None
+        one.page.look()
+        assert one.page.job(one.app.state) is not None
+
+    on_page(StudyPage, check, changes=study_changes(str(path)))
+
+
+def test_a_study_is_answered_again_when_its_measured_runs_change(tmp_path):
+    runs = tmp_path / "runs.csv"
+    runs.write_text("rank_count,iteration_time [ms]\n64,21\n128,12.5\n")
+    path = study_file(tmp_path, more='[mix.e]\nscenario = "minife"\nruns = "runs.csv"')
+
+    async def check(one):
+        assert shown(one.page)
+        os.utime(runs, ns=(0, 0))
         one.page.look()
         assert one.page.job(one.app.state) is not None
 

@@ -20,7 +20,7 @@ from whatif.studies.elasticity import Elasticity
 from whatif.tui.commands.explorer_commands import Edit, Nudge, Show
 from whatif.tui.jobs.elasticity_job import leverage, sentence, written
 from whatif.tui.labels import duration
-from whatif.tui.pages.why import WhyPage, explained, in_words
+from whatif.tui.pages.why import WhyPage, in_words
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.elasticity_bars import ElasticityBars
 from whatif.tui.widgets.why_tree import SHOWN_ABOVE, WhyTree, rows_of, titled, unfolded
@@ -328,7 +328,7 @@ def test_the_next_result_is_explained_columns_first_then_phases():
     async def check(page):
         seen = []
         for _ in range(14):
-            seen.append(explained(page.app.state))
+            seen.append(page.app.state.explained)
             assert f"why {in_words(seen[-1])}" in page.lines[0]
             assert f"elasticities of {in_words(seen[-1])}" in page.lines[0]
             await page.act("result", 1)
@@ -336,9 +336,9 @@ def test_the_next_result_is_explained_columns_first_then_phases():
         columns = [name for name, number in row.items() if name not in ("terms", "infeasible", "grade") and number > 0]
         assert set(seen) == {*columns, *(f"terms.{name}" for name in row["terms"])}
         assert [name.startswith("terms.") for name in seen] == sorted(name.startswith("terms.") for name in seen)
-        assert explained(page.app.state) == seen[0]
+        assert page.app.state.explained == seen[0]
         await page.act("result", -1)
-        assert explained(page.app.state) == seen[-1]
+        assert page.app.state.explained == seen[-1]
 
     on_page(WhyPage, check)
 

@@ -1,12 +1,11 @@
 """Variants of a study: forked, edited, compared, written to files, undone and brought back."""
 
 import asyncio
-from functools import cache
 
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tests.driver import GPUS, MEMORY, MODEL, RANKS, drive
+from tests.driver import GPUS, MEMORY, MODEL, RANKS, after, drive
 from whatif.api.editing import variant_paths, write_variants
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
@@ -21,23 +20,6 @@ from whatif.tui.pages.explore import picture, related_map
 from whatif.tui.state import ExplorerState
 from whatif.tui.variants.variant_commands import Delete, Fork, Go, Rename
 from whatif.tui.variants.variant_set import LETTERS
-
-
-@cache
-def start():
-    return ExplorerState.start(Session.start(Scenario.open("jacobi2d")))
-
-
-@pytest.fixture
-def state():
-    return start()
-
-
-def after(state, *changes):
-    outcome = perform(state, changes)
-    assert not outcome.error
-    return outcome.state
-
 
 THREE = (Edit(GPUS, "8"), Fork("postal"), Edit(MODEL, "postal"), Fork("lassen"), Adopt("lassen"))
 """A as opened, B with 8 GPUs, C with another model besides, D on another machine."""

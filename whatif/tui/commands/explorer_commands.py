@@ -73,6 +73,10 @@ class Nudge:
         """`nudge PATH = +1 fine`."""
         return f"nudge {self.path} = {self.steps:+d} {self.size.name.lower()}"
 
+    def continues(self, last: object) -> bool:
+        """Whether the last command moved the same parameter by steps of the same size."""
+        return isinstance(last, Nudge) and (self.path, self.size) == (last.path, last.size)
+
 
 @dataclass(frozen=True, slots=True)
 class SweepParameter:
@@ -197,6 +201,11 @@ class Show:
     def line(self) -> str:
         """`show KEY = VALUE`."""
         return f"show {self.key} = {self.value}"
+
+
+def study_changes(file: str) -> tuple[Show, ...]:
+    """Commands that show the page of a study as its file states it."""
+    return Show("study.values", ""), Show("study.file", file), Show("screen", "study")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

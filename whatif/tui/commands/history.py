@@ -51,7 +51,7 @@ class History:
 
     def _changed(self, change: Change, before: UndoState) -> None:
         # Many small steps of one parameter are one thing to take back.
-        if not (_continues(change, self._last) and self.past):
+        if not (isinstance(change, Nudge) and change.continues(self._last) and self.past):
             self.past.append(before)
             old = slice(-_COMPILED - 1, -_COMPILED)
             self.past[old] = [state.uncompiled() for state in self.past[old]]
@@ -113,12 +113,6 @@ def _on(state: UndoState, document: Document, before: Mapping[str, str], saved: 
 def _is_navigation(change: Change) -> bool:
     """Whether a change only goes to another page, which undo skips."""
     return isinstance(change, Show) and change.key == "screen"
-
-
-def _continues(change: Change, last: Change | None) -> bool:
-    return (
-        isinstance(change, Nudge) and isinstance(last, Nudge) and (change.path, change.size) == (last.path, last.size)
-    )
 
 
 def _folder_of(scenario: Scenario) -> str:

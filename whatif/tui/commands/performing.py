@@ -24,7 +24,7 @@ def is_instant(change: Change) -> bool:
 def queued(queue: tuple[Change, ...], change: Change) -> tuple[Change, ...]:
     """Queue with one more change: superseded changes are dropped, nudges of one parameter are added up."""
     last = queue[-1] if queue else None
-    if isinstance(last, Nudge) and isinstance(change, Nudge) and (last.path, last.size) == (change.path, change.size):
+    if isinstance(last, Nudge) and isinstance(change, Nudge) and change.continues(last):
         return (*queue[:-1], replace(last, steps=last.steps + change.steps))
     return (*queue[:-1], change) if last is not None and supersedes(change, last) else (*queue, change)
 

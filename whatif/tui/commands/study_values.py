@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from whatif.errors import UsageError
-from whatif.tui.commands.explorer_commands import Show
 
 
 def values_in(text: str) -> dict[str, str]:
@@ -24,8 +23,3 @@ def value_in(text: str) -> tuple[str, str]:
 def text_of(values: Mapping[str, str]) -> str:
     """Values by path as a text."""
     return "; ".join(f"{path} = {value}" for path, value in values.items())
-
-
-def study_changes(file: str) -> tuple[Show, ...]:
-    """Commands that show the page of a study as its file states it."""
-    return Show("study.values", ""), Show("study.file", file), Show("screen", "study")

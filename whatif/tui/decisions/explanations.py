@@ -7,8 +7,7 @@ from dataclasses import replace
 from whatif.api import causes
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import sampled_program, uncertain
-from whatif.errors import InfeasiblePointError
-from whatif.studies.attribution import Attribution
+from whatif.studies.attribution import Attribution, finest_attribution
 from whatif.studies.bottlenecks import Bottlenecks
 from whatif.studies.elasticity import Elasticities
 from whatif.studies.sobol import Variance
@@ -46,16 +45,8 @@ def why(request: DecisionRequest) -> Decision:
 def _waterfall(
     request: DecisionRequest, one: Scenario, other: Scenario, names: tuple[str, str], command: str
 ) -> Decision:
-    found = replace(_attribution(one, other, request.result), names=names)
+    found = replace(finest_attribution(one.program, other.program, request.result), names=names)
     return _told(f"{request.result} from {names[0]} to {names[1]}", found, command)
-
-
-def _attribution(one: Scenario, other: Scenario, result: str) -> Attribution:
-    """Attribution to values, or to whole tables if a value is infeasible without the others of its table."""
-    try:
-        return causes.diff(one, other, result=result)
-    except InfeasiblePointError:
-        return causes.diff(one, other, result=result, by="table")
 
 
 def uncertainty(request: DecisionRequest) -> Decision:

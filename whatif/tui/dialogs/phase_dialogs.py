@@ -115,7 +115,7 @@ class PhaseDialogs:
         return ""
 
 
-async def filled_in(app: App[Any], session: Session, phase: str, of_all: str = "") -> EditAll | None:
+async def filled_in(app: App[Any], session: Session, phase: str, of_all: str) -> EditAll | None:
     """Values that a user gives a phase in a form, empty without changes; None after escape."""
     if phase not in phases_of(session.scenario.document, session.scenario.folders):
         raise UsageError(f"there is no phase `{phase}`")

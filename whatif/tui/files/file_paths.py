@@ -1,4 +1,4 @@
-"""Folders of the user's files and of files that a page writes."""
+"""Names and folders of files that the user types, and of those that a page writes."""
 
 from __future__ import annotations
 
@@ -7,16 +7,6 @@ from pathlib import Path
 
 from whatif.core.scenario import Scenario
 from whatif.paths import exists, user_path
-from whatif.schema.shipped import is_shipped
-from whatif.tui.state import ExplorerState
-
-
-def own_folder(state: ExplorerState) -> Path:
-    """Folder of new platforms, relative to the present one: that of the scenario, unless it is shipped."""
-    folder = state.session.scenario.document.folder
-    if folder is None or is_shipped(folder, "scenarios") or folder.resolve() == Path.cwd():
-        return Path()
-    return folder
 
 
 def file_names(text: str) -> tuple[str, ...]:

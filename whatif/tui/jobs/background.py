@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -12,13 +11,12 @@ from typing import Any, Final
 from whatif.core.scenario import Scenario
 from whatif.errors import WhatifError
 from whatif.tui.commands.explorer_commands import Change, Edit
+from whatif.tui.jobs.job import sparingly
 from whatif.tui.jobs.worker import Report, Worker
 from whatif.tui.variants.variant_set import scenario_key
-from whatif.units import counted
 
 MOST_JOBS: Final = 20
 """Jobs in the list; the oldest that has ended makes room for another one."""
-_REPORT_SECONDS: Final = 0.2
 
 
 class JobStage(Enum):
@@ -170,25 +168,7 @@ class BackgroundJobs:
 
 def counting(function: Callable[..., Any], arguments: tuple[Any, ...], report: Report) -> Any:
     """Result of a function in a worker process, which reports how many points it has simulated."""
-    from whatif.core.message_simulation import SIMULATED  # noqa: PLC0415 - only the worker process needs it
+    from whatif.studies.simulation_count import simulations_counted  # noqa: PLC0415 - only the worker process needs it
 
-    meter = _Meter(report)
-    token = SIMULATED.set(meter.count)
-    try:
+    with simulations_counted(sparingly(report)):
         return function(*arguments)
-    finally:
-        SIMULATED.reset(token)
-
-
-class _Meter:
-    """Counts simulations and reports them, not more often than anybody can read."""
-
-    def __init__(self, report: Report) -> None:
-        self._report, self._number, self._told = report, 0, -_REPORT_SECONDS
-
-    def count(self) -> None:
-        """One simulation more."""
-        self._number += 1
-        if time.monotonic() - self._told >= _REPORT_SECONDS:
-            self._told = time.monotonic()
-            self._report(counted(self._number, "simulation"))

@@ -13,6 +13,7 @@ import numpy as np
 from whatif.errors import UsageError, WhatifError
 from whatif.tui.files.file_paths import paths_of
 from whatif.tui.jobs.refusal import answer_or_refusal, naming_other_readers
+from whatif.tui.page_views import FitView, RunsView
 from whatif.units import Dimension
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from whatif.fitting.message_parameters import Model, NetworkFit
     from whatif.fitting.points import MessagePoints
     from whatif.models.quantities import FloatArray
-    from whatif.tui.pages.fit import FitView
-    from whatif.tui.pages.runs import RunsView
 
 CURVE_POINTS: Final = 160
 MOST_CURVES: Final = 4

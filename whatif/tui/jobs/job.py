@@ -1,9 +1,12 @@
-"""Job that a page asks a worker process to do."""
+"""Job that a page asks a worker process to do, and its reports."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+_REPORT_SECONDS: Final = 0.1
 
 
 class Job(NamedTuple):
@@ -13,3 +16,16 @@ class Job(NamedTuple):
     arguments: tuple[Any, ...]
     reports: bool = False
     """Whether the function takes one more argument, a callback for results that come before its return value."""
+
+
+def sparingly(report: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Callback that reports a value, unless another one was reported just before: nobody could read it."""
+    last = -_REPORT_SECONDS
+
+    def reported(value: Any) -> None:
+        nonlocal last
+        if time.monotonic() >= last + _REPORT_SECONDS:
+            last = time.monotonic()
+            report(value)
+
+    return reported

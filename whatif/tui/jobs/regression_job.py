@@ -12,12 +12,12 @@ from whatif.table import Column, Table
 from whatif.tui.files.file_paths import paths_of
 from whatif.tui.jobs.fit_job import StampedFiles, files_of
 from whatif.tui.jobs.refusal import answer_or_refusal, naming_other_readers
+from whatif.tui.page_views import RunsView
 from whatif.units import Dimension
 
 if TYPE_CHECKING:
     from whatif.api.regressions import Coefficient, ModelComparison, RegressionReview, Regressions
     from whatif.models.quantities import FloatArray
-    from whatif.tui.pages.runs import RunsView
 
 _REMEDY: Final = "; o fits the logarithm"
 

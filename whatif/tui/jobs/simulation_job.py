@@ -10,14 +10,13 @@ from whatif.core.session import SessionInputs
 from whatif.plotting.lanes import Lanes
 from whatif.studies.rank_lanes import RunSummary
 from whatif.tui.jobs.refusal import answer_or_refusal
+from whatif.tui.page_views import RanksView
 from whatif.tui.time_window import window_of
 
 if TYPE_CHECKING:
     from whatif.studies.simulation_summary import SummarisedRun
-    from whatif.tui.pages.ranks import RanksView
 
 _BLOCK_STEP: Final = 32
-MOST_ITERATIONS: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)

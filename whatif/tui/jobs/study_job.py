@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from whatif.api.procurement import save_study
-from whatif.errors import WhatifError
 from whatif.plotting.bars import BarChart
 from whatif.schema.parameters import stated_parameters
 from whatif.schema.study_file import open_study
 from whatif.schema.toml import Document
-from whatif.studies.procurement.study import Study, study_of
-from whatif.studies.procurement.study_jobs import JobCache, Jobs
+from whatif.studies.input_files import study_paths
+from whatif.studies.procurement.study import study_of
+from whatif.studies.procurement.study_jobs import JobCache
 from whatif.studies.procurement.sweeping import absolute_values
 from whatif.table import Table
 from whatif.tui.commands.study_values import text_of, value_in, values_in
 from whatif.tui.jobs.refusal import answer_or_refusal
-from whatif.vocabulary import STUDY_VIEWS, StudyView
-
-VIEWS: Final[tuple[str, ...]] = STUDY_VIEWS
+from whatif.vocabulary import StudyView
 
 
 class StudyRequest(NamedTuple):
@@ -72,7 +68,7 @@ def answered(request: StudyRequest) -> StudyAnswer:
         best=found.winner,
         changed=_changed(request.file, values, stated),
         values=tuple(stated.items()),
-        files=_files(found),
+        files=tuple(dict.fromkeys(study_paths(found))),
         document=found.file.document,
     )
 
@@ -90,19 +86,6 @@ def _changed(file: str, values: dict[str, str], stated: dict[str, str]) -> tuple
     known = stated_parameters(base.spec, base.layers)
     before = {path: known[path].text() if path in known else "not stated" for path in values}
     return tuple(f"{path}: {before[path]} → {stated.get(path, text)}" for path, text in values.items())
-
-
-def _files(found: Study) -> tuple[Path, ...]:
-    """The file of the study, and those of its scenarios and platforms."""
-    return tuple(dict.fromkeys((Path(found.file.document.name).resolve(), *_below(found.jobs))))
-
-
-def _below(jobs: Jobs) -> Iterator[Path]:
-    for scenario in (scenario for its in jobs.scenarios.values() for scenario in its.values()):
-        # A job that cannot run has no compiled scenario.
-        with suppress(WhatifError):
-            layers = scenario.program.loaded.layers.items
-            yield from (Path(layer.document.name).resolve() for layer in layers if layer.document.folder is not None)
 
 
 def with_value(file: str, values: str, line: str) -> str:

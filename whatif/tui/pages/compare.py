@@ -19,11 +19,11 @@ from whatif.studies.platform_comparison import PlatformRow, comparison
 from whatif.tui.commands.explorer_commands import Adopt
 from whatif.tui.jobs.job import Job
 from whatif.tui.labels import brief
+from whatif.tui.page_views import CompareView
 from whatif.tui.pages.compared_machines import (
     ARROWS,
     KEPT,
     PRESENT,
-    CompareView,
     baseline,
     chosen_machines,
     curves,
@@ -38,25 +38,18 @@ from whatif.tui.pages.page import PageKey, extra_key, stepped
 from whatif.tui.pages.sweep_page import OPTIMUM_KEYS, RELATION_KEY, SweepPage
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.answer_line import AnswerLine
-from whatif.tui.widgets.column_layout import FLAT, LOW, ColumnsView
-from whatif.tui.widgets.data_table import Cell, TableView
+from whatif.tui.widgets.data_table import Cell, ColumnsView, TableView
 from whatif.tui.widgets.plot_view import PlotView
 
 ComparisonInputs = tuple[Scenario, Grid, str]
-
-
-def compared(scenario: Scenario, grid: Grid, column: str) -> tuple[PlatformRow, ...]:
-    """The scenario over the first axis of a sweep, on every known platform."""
-    return comparison(scenario, scenario.known_platforms, Grid(grid.axes[:1]), column)
 
 
 class ComparePage(SweepPage[CompareView]):
     """A table of machines with their results, and below it the swept parameter with a curve for each of them."""
 
     NAME: ClassVar[str] = "compare"
-    VIEW = CompareView
     WIDE: ClassVar[bool] = True
-    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": LOW, "-flat": FLAT}
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": 20, "-flat": 8}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("sort", "o", "sort(1)", "sort", "Sort by the next column"),
         extra_key("turn", "O", "reverse", "reverse", "Reverse the order"),
@@ -123,7 +116,7 @@ class ComparePage(SweepPage[CompareView]):
         """Ask all machines, unless only the view has changed."""
         if self._fresh(state):
             return None
-        return Job(compared, (state.session.scenario, state.session.grid, state.view.y))
+        return Job(comparison, (state.session.scenario, None, state.session.grid, state.view.y))
 
     def take(self, value: tuple[PlatformRow, ...]) -> None:
         """Show what the machines answered."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -13,10 +13,10 @@ from whatif.core.sweep_figure import MAXIMUM_CURVES, Y_COLUMN, figure, label_of,
 from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine
 from whatif.studies.platform_comparison import PlatformRow
 from whatif.tui.labels import brief, duration
-from whatif.tui.pages.sweep_page import SCALES, SweepView
+from whatif.tui.page_views import CompareView
+from whatif.tui.pages.sweep_page import SCALES
 from whatif.tui.state import ExplorerState, View
-from whatif.tui.widgets.column_layout import speedup
-from whatif.tui.widgets.data_table import WORDS, Cell, TableRows
+from whatif.tui.widgets.data_table import WORDS, Cell, TableRows, speedup
 from whatif.units import SECOND
 
 PRESENT: Final = "present"
@@ -28,17 +28,6 @@ _BEFORE_GRADE: Final = 4
 """The cells of the results before the grade: iteration and total, each with its speedup."""
 ARROWS: Final = (" ▲", " ▼")
 """Behind the title of the column that machines are sorted by: the smallest or the largest first."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompareView(SweepView):
-    """View of the comparison."""
-
-    PAGE: ClassVar[str] = "compare"
-    sort: str = ""
-    """Column by which platforms are sorted; `-COLUMN` for descending order, empty for the order of the files."""
-    marked: tuple[str, ...] = ()
-    """Platforms to draw next to the baseline; empty for the best ones."""
 
 
 def keys(machines: tuple[PlatformRow, ...]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import on
@@ -18,11 +17,10 @@ from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.decision_job import decide
 from whatif.tui.decisions.titles import DECISIONS
 from whatif.tui.jobs.job import Job
+from whatif.tui.page_views import DecideView
 from whatif.tui.pages.decision_page import START_KEY, WAITING, DecisionPage
 from whatif.tui.pages.page import PageKey, extra_key, stepped
-from whatif.tui.pages.why import explained
 from whatif.tui.state import ExplorerState
-from whatif.tui.view_entries import PageView, entry
 from whatif.tui.widgets.chart_bars import ChartBars
 from whatif.tui.widgets.choice_bar import ChoiceBar
 from whatif.tui.widgets.cursor_list import CursorList
@@ -32,22 +30,10 @@ from whatif.tui.widgets.plot_view import PlotView
 from whatif.units import format_quantity
 
 
-@dataclass(frozen=True, slots=True)
-class DecideView(PageView):
-    """View of the decisions."""
-
-    PAGE: ClassVar[str] = "decide"
-    decision: str = entry("bottlenecks", choices=tuple(DECISIONS))
-    """Decision that is shown."""
-    front_over: str = ""
-    """Parameter that the Pareto front varies; empty for the ranks."""
-
-
 class DecidePage(DecisionPage[DecideView]):
     """From numbers to decisions: bottlenecks, differences, machines, scale, layouts, fronts and budgets."""
 
     NAME: ClassVar[str] = "decide"
-    VIEW = DecideView
     WIDE: ClassVar[bool] = True
     HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": 16, "-flat": 8}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
@@ -114,7 +100,7 @@ class DecidePage(DecisionPage[DecideView]):
             session, view, own = state.session, state.view, self.view_in(state.view)
             inputs = session.inputs, state.baseline.inputs, state.changed
             seconds = sum(session.at.seconds.values())
-            self._request = DecisionRequest(*inputs, own.decision, own.front_over, view, explained(state), seconds)
+            self._request = DecisionRequest(*inputs, own.decision, own.front_over, view, state.explained, seconds)
             self._job = Job(decide, (self._request,))
         return self._job
 
@@ -216,4 +202,4 @@ def _inputs(state: ExplorerState) -> tuple[object, ...]:
     """All that an answer follows from; the question first."""
     view, own = state.view, state.view.of(DecideView)
     looks = view.samples, view.spread, view.against, own.front_over
-    return own.decision, state.session.scenario, state.baseline.scenario, explained(state), *looks
+    return own.decision, state.session.scenario, state.baseline.scenario, state.explained, *looks

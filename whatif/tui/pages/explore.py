@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from textual.app import ComposeResult
@@ -29,8 +29,9 @@ from whatif.tui.events import JobRequested
 from whatif.tui.jobs.band_job import ResultBands, measurements_of, sampling_of, uncertainty
 from whatif.tui.jobs.job import Job
 from whatif.tui.labels import grade_style
+from whatif.tui.page_views import ExploreView
 from whatif.tui.pages.page import PageKey, extra_key, stepped
-from whatif.tui.pages.sweep_page import OPTIMUM_KEYS, RELATION_KEY, SCALES, SweepPage, SweepView
+from whatif.tui.pages.sweep_page import OPTIMUM_KEYS, RELATION_KEY, SCALES, SweepPage
 from whatif.tui.state import ExplorerState
 from whatif.tui.variants.variant_lines import others_with, with_variants
 from whatif.tui.widgets.answer_line import AnswerLine
@@ -45,20 +46,10 @@ if TYPE_CHECKING:
     from whatif.studies.measured_points import SweepMeasurements
 
 
-@dataclass(frozen=True, slots=True)
-class ExploreView(SweepView):
-    """View of the first page."""
-
-    PAGE: ClassVar[str] = "explore"
-    second: Literal["curves", "heat"] = "curves"
-    """Representation of a second swept parameter."""
-
-
 class ExplorePage(SweepPage[ExploreView]):
     """Headline, plot and breakdown of the scenario."""
 
     NAME: ClassVar[str] = "explore"
-    VIEW = ExploreView
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         extra_key("next_curve", "y", "curve(1)", "result", "Draw the next result or phase"),
         PageKey("last_curve", "Y", "curve(-1)", "", "Draw the previous result or phase"),

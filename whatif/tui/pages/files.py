@@ -17,8 +17,7 @@ from whatif.schema.catalogue import CatalogueEntry, catalogue
 from whatif.schema.phase_edits import on_disk
 from whatif.schema.rewriting import rewritten
 from whatif.schema.toml import shown_path
-from whatif.tui.commands.explorer_commands import Adopt
-from whatif.tui.commands.study_values import study_changes
+from whatif.tui.commands.explorer_commands import Adopt, study_changes
 from whatif.tui.dialogs.windows import TextDialog, path_to_write
 from whatif.tui.events import FileRequested, JobRequested, NewScenarioRequested
 from whatif.tui.files.file_paths import catalogue_folders, free_file
@@ -26,8 +25,7 @@ from whatif.tui.jobs.job import Job
 from whatif.tui.pages.page import Page, PageKey
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
-from whatif.tui.widgets.column_layout import ColumnsView
-from whatif.tui.widgets.data_table import WORDS, Cell, TableRows, TableView
+from whatif.tui.widgets.data_table import WORDS, Cell, ColumnsView, TableRows, TableView
 
 _HINT = "⏎ opens a scenario or study, adopts a platform"
 _COLOURS = {"+": "$text-success", "-": "$text-error", "@": "$text-primary"}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final
 
 import numpy as np
 from textual import work
@@ -14,6 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from whatif.api.editing import own_folder
 from whatif.core.scenario import Scenario
 from whatif.errors import UsageError, WhatifError
 from whatif.paths import is_file
@@ -22,7 +22,7 @@ from whatif.studies.message_study import DISTANCE_LABELS
 from whatif.table import Column, Table
 from whatif.tui.commands.explorer_commands import Adopt, EditAll
 from whatif.tui.dialogs.windows import path_to_write
-from whatif.tui.files.file_paths import own_folder, paths_of
+from whatif.tui.files.file_paths import paths_of
 from whatif.tui.jobs.fit_job import (
     DistanceFit,
     Protocol,
@@ -35,12 +35,11 @@ from whatif.tui.jobs.job import Job
 from whatif.tui.jobs.refusal import JobRefusal
 from whatif.tui.jobs.worker import run_once
 from whatif.tui.labels import percent, warning_lines, with_error
-from whatif.tui.pages.measurement_page import MeasurementPage, MeasurementView
+from whatif.tui.page_views import FitView
+from whatif.tui.pages.measurement_page import MeasurementPage
 from whatif.tui.pages.page import PageKey, extra_key, stepped
 from whatif.tui.state import ExplorerState
-from whatif.tui.view_entries import entry
-from whatif.tui.widgets.column_layout import ColumnsView
-from whatif.tui.widgets.data_table import Cell, TableRows, TableView
+from whatif.tui.widgets.data_table import Cell, ColumnsView, TableRows, TableView
 from whatif.tui.widgets.fit_plot import FitPlot
 from whatif.units import BYTE, ONE, SECOND, format_quantity
 from whatif.vocabulary import MODEL_LABELS
@@ -51,28 +50,10 @@ _WARNINGS: Final = 3
 """Number of warnings shown; those of the files come first."""
 
 
-@dataclass(frozen=True, slots=True)
-class FitView(MeasurementView):
-    """View of the fit page: the measurements and the fit."""
-
-    PAGE: ClassVar[str] = "fit"
-    buffers: str = ""
-    """Kind of buffers to fit; empty for the only one, or the first."""
-    distance: Literal["inter_node", "inter_socket", "intra_socket"] = "inter_node"
-    """Distance that was measured."""
-    model: Literal["recommended", "postal", "max_rate", "injection"] = "recommended"
-    """Model that is drawn."""
-    limits: tuple[float, float] | None = entry(
-        None, unit=BYTE, expected="the short and the eager limit, such as `128 B, 64 KiB`"
-    )
-    """Short and eager protocol limit (B); None to find them."""
-
-
 class FitPage(MeasurementPage[FitView, DistanceFit]):
     """Measured points with the fitted curve, its residuals and parameters; protocol limits move by `,` and `.`."""
 
     NAME: ClassVar[str] = "fit"
-    VIEW = FitView
     COMPUTE = fit_of_view
     MEASUREMENTS = "Measurements"
     COLUMNS = "message_size=size [B],time=time [us]"
@@ -211,7 +192,7 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
         if machine is None:
             self.report("the scenario describes its machine itself: there is no platform to extend")
             return
-        start = str(own_folder(state) / f"{machine}_measured.toml")
+        start = str(own_folder(state.session.scenario) / f"{machine}_measured.toml")
         path = await path_to_write(self.app, f"Write {machine} with the fitted values to", start)
         if path is not None:
             await self._write(state, path, machine)

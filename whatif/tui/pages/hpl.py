@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,18 +14,17 @@ from textual.widgets import Static
 from whatif.core.scenario import Scenario
 from whatif.core.sweep_figure import plot_table
 from whatif.linpack.grid_lines import GridLine
-from whatif.linpack.process_grids import MOST_PANELS, Grid, GridRate, HPLRunView, Share, grid_of, grids
+from whatif.linpack.process_grids import Grid, GridRate, HPLRunView, Share, grid_of, grids
 from whatif.plotting.lane_cells import lanes_in_sight
 from whatif.tui.commands.explorer_commands import EditAll
 from whatif.tui.jobs.hpl_job import simulate_hpl
 from whatif.tui.jobs.job import Job
 from whatif.tui.jobs.refusal import JobRefusal
 from whatif.tui.labels import brief
+from whatif.tui.page_views import HPL_PANELS, HPL_PARTS, HPLView
 from whatif.tui.pages.page import Page, PageKey, extra_key, stepped
 from whatif.tui.state import ExplorerState
-from whatif.tui.view_entries import PageView, entry
-from whatif.tui.widgets.column_layout import ColumnsView
-from whatif.tui.widgets.data_table import TableView
+from whatif.tui.widgets.data_table import ColumnsView, TableView
 from whatif.tui.widgets.hpl_labels import (
     PANEL_KINDS,
     THEY_OVERLAP,
@@ -45,33 +43,13 @@ from whatif.tui.widgets.rank_bars import RankBars
 
 _WIDE, _HIGH = 96, 20
 """Least size of the screen for all parts."""
-PARTS: Final = ("rates", "components", "panels", "geometries")
 _OF_PANELS: Final = ("panels", "line", "across", "scroll")
-_PANELS: Final = (1, 2, 3, 5, 8, 12, 20, MOST_PANELS)
-
-
-@dataclass(frozen=True, slots=True)
-class HPLView(PageView):
-    """View of a run of HPL."""
-
-    PAGE: ClassVar[str] = "hpl"
-    part: str = entry("all", choices=("all", *PARTS))
-    """Part that is shown."""
-    panels: int = entry(5, choices=_PANELS)
-    """Number of first panels in the time line."""
-    across: Literal["row", "column"] = "row"
-    """Whether the processes of a row or of a column are shown as lanes."""
-    line: int = entry(0, check=lambda line: line >= 0, expected="the number of a process row or column")
-    """Number of that row or column."""
-    first_process: int = entry(0, check=lambda process: process >= 0, expected="the number of a process")
-    """First process that is shown."""
 
 
 class HPLPage(Page[HPLView]):
     """HPL simulated step by step: rate over the run, parts of the time, first panels, and other grids P x Q."""
 
     NAME: ClassVar[str] = "hpl"
-    VIEW = HPLView
     WIDE: ClassVar[bool] = True
     HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": 14, "-flat": 9}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
@@ -259,9 +237,9 @@ class HPLPage(Page[HPLView]):
     def _arrange(self) -> None:
         """Show the chosen parts that fit on the screen."""
         wanted = self.view.part
-        shown = list(PARTS) if wanted == "all" and self._roomy else [PARTS[0] if wanted == "all" else wanted]
-        before = [part for part in PARTS if self.query_one(f"#{part}").display]
-        for part in PARTS:
+        shown = list(HPL_PARTS) if wanted == "all" and self._roomy else [HPL_PARTS[0] if wanted == "all" else wanted]
+        before = [part for part in HPL_PARTS if self.query_one(f"#{part}").display]
+        for part in HPL_PARTS:
             self.query_one(f"#{part}").display = part in shown
         self.set_class(len(shown) == 1, "-alone")
         self.query_one(PlotView).display = not self._tabular
@@ -273,13 +251,13 @@ class HPLPage(Page[HPLView]):
 
     def action_part(self) -> None:
         """Show the next part alone; after the last one all of them, if space permits."""
-        parts = ("all", *PARTS) if self._roomy else PARTS
+        parts = ("all", *HPL_PARTS) if self._roomy else HPL_PARTS
         self.choose("part", lambda view: stepped(parts, view.part))
 
     def action_panels(self, steps: int) -> None:
         """Bring more panels into sight, or fewer."""
-        last = len(_PANELS) - 1
-        self.choose("panels", lambda view: _PANELS[min(max(_PANELS.index(view.panels) + steps, 0), last)])
+        last = len(HPL_PANELS) - 1
+        self.choose("panels", lambda view: HPL_PANELS[min(max(HPL_PANELS.index(view.panels) + steps, 0), last)])
 
     def action_across(self) -> None:
         """Show a process column in the place of a row, or a row in that of a column."""

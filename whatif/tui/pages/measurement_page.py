@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 from textual import work
@@ -15,22 +15,10 @@ from whatif.tui.dialogs.windows import TextPrompt
 from whatif.tui.files.file_paths import file_names, missing_paths
 from whatif.tui.jobs.refusal import JobRefusal
 from whatif.tui.jobs.worker import run_once
+from whatif.tui.page_views import MeasurementView, view_kind
 from whatif.tui.pages.page import Page
 from whatif.tui.state import ExplorerState
-from whatif.tui.view_entries import PageView, V
-
-
-@dataclass(frozen=True, slots=True)
-class MeasurementView(PageView):
-    """Files of measurements, and the columns and rows of CSV files to use."""
-
-    files: tuple[str, ...] = ()
-    """Files and folders with measurements."""
-    columns: str = ""
-    """Columns of CSV files: `time=Wall time [ms]`."""
-    rows: str = ""
-    """Rows of CSV files to keep: `machine=lassen`."""
-
+from whatif.tui.view_entries import V
 
 M = TypeVar("M", bound=MeasurementView)
 Read = TypeVar("Read")
@@ -139,7 +127,7 @@ class MeasurementPage(ReadingPage[M, Read]):
         present = ", ".join(self.view.files)
         text = await self.app.push_screen_wait(TextPrompt(title, present, check=missing_paths))
         view, files = self.view, file_names(text)
-        default = getattr(self.VIEW(), self.CHOICE)
+        default = getattr(view_kind(self.NAME)(), self.CHOICE)
         changes: dict[str, Any] = {"files": files, self.CHOICE: default}
         compute = type(self).COMPUTE
         if files and files != view.files and await self._readable(files, compute, replace(view, **changes)):

@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
-import textwrap
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.geometry import Size
 
-from whatif.core.evaluate import evaluate
-from whatif.core.session import SessionInputs
 from whatif.core.term import Program
-from whatif.errors import WhatifError
-from whatif.plotting.cells import TextRun, flowing
-from whatif.plotting.tiles import group_colours
-from whatif.plugins import registered_pages
 from whatif.schema.application import HaloPhase
 from whatif.schema.collective_phase import CollectivePhase
-from whatif.studies.domain_study import DomainPicture, domain_boxes, domain_picture, domain_table
-from whatif.studies.message_curves import KCounts, MessageCurves, PhaseMessages, counts, message_curves
+from whatif.studies.domain_study import DomainPicture, domain_boxes, domain_table
 from whatif.studies.message_study import DISTANCE_LABELS
-from whatif.studies.placement_layout import placement_picture
 from whatif.studies.placement_study import placement_table
 from whatif.tui.events import JobRequested
-from whatif.tui.jobs.fit_job import FitPoints, points_of_view
 from whatif.tui.jobs.job import Job
+from whatif.tui.jobs.messages_job import Gathered, Placed, gather
 from whatif.tui.labels import duration
-from whatif.tui.pages.fit import FitView
+from whatif.tui.page_views import FitView
 from whatif.tui.pages.page import Page, PageKey, stepped
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.domain_map import DomainMap
+from whatif.tui.widgets.facts import Fact, Facts
 from whatif.tui.widgets.message_costs import MessageCosts
-from whatif.tui.widgets.picture import Picture
-from whatif.tui.widgets.placement_map import Placed, PlacementMap, room_for_ranks
+from whatif.tui.widgets.placement_map import PlacementMap, room_for_ranks
 from whatif.units import ONE, format_quantity
 from whatif.vocabulary import MODEL_LABELS
 
@@ -46,65 +35,6 @@ _WIDE, _HIGH, _ROOMY = 90, 18, 24
 """Least width and height for both halves, and for the messages below the curves."""
 _LOW: Final = 18
 """Height below which frames are hidden."""
-Fact = tuple[str, str]
-"""A name and a number in words."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Gathered:
-    """Contents of the page for one point; `reason` explains a missing placement."""
-
-    curves: MessageCurves
-    phase: PhaseMessages | None
-    counts: KCounts | None
-    placed: Placed | None
-    reason: str
-    domains: DomainPicture
-    measured: FitPoints | None = None
-
-
-def gather(
-    inputs: SessionInputs,
-    phase: str | None,
-    width: int,
-    height: int,
-    plane: int | None,
-    view: FitView | None = None,
-    message: int | None = None,
-) -> Gathered:
-    """Curves, messages, k, domains and placement of the present point; k and placement of a halo phase.
-
-    The measurements of the fit page are drawn over the curves. The placement has at most `width` columns and `height`
-    rows of ranks; `plane` is the one to show, None for that of the busiest node. `message` is the one whose path is
-    marked, None for the farthest.
-    """
-    program = inputs.program
-    evaluation = evaluate(program)
-    halo = isinstance(program.loaded.scenario.application.phases.get(phase or ""), HaloPhase)
-    curves = message_curves(program, evaluation, phase if halo else None)
-    sent = next((item for item in curves.phases if item.phase == phase), None)
-    points = points_of_view(view) if view is not None else None
-    domains = domain_picture(program, evaluation, sent, message)
-    if phase is None or not halo or curves.infeasible:
-        why = _why_no_placement(curves, phase, getattr(program.loaded.scenario.application, "kind", ""))
-        return Gathered(curves, sent, None, None, why, domains, points)
-    found = counts(program, evaluation, phase)
-    try:
-        picture = placement_picture(program, evaluation, phase, width, height, plane)
-    except WhatifError as problem:
-        return Gathered(curves, sent, found, None, f"There is no placement to draw: {problem}.", domains, points)
-    return Gathered(curves, sent, found, Placed(picture, group_colours(picture.nodes)), "", domains, points)
-
-
-def _why_no_placement(curves: MessageCurves, phase: str | None, application: str) -> str:
-    if curves.infeasible:
-        return f"Infeasible point: {curves.infeasible}."
-    if phase is None:
-        own = any(page.screen == "ranks" and page.application == application for page in registered_pages().values())
-        place = "4 shows its ranks" if own else "7 shows other scenarios"
-        return f"No halo or collective phase in this application: the curves are the platform's. {place}."
-    more = f", y shows {curves.phase}" if curves.phase is not None else ""
-    return f"A collective such as {phase} has no placement to draw: its ranks have no neighbours on a grid{more}."
 
 
 def sending_phases(program: Program) -> tuple[str, ...]:
@@ -160,39 +90,6 @@ def _domains_headed(domains: DomainPicture) -> str:
     return (
         "domains" if message is None else f"domains: {domains.phase} {message.kind} {DISTANCE_LABELS[message.distance]}"
     )
-
-
-class Facts(Picture):
-    """Shows facts side by side and a sentence below them, in as few lines as they fit in."""
-
-    DEFAULT_CSS = """
-    Facts { height: auto; }
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._facts: tuple[Fact, ...] = ()
-        self._sentence = ""
-
-    def show(self, facts: tuple[Fact, ...], sentence: str) -> None:
-        """Show other facts."""
-        self._facts, self._sentence = facts, sentence
-        self.redraw()
-        if len(self._lines(self.size.width)) != self.size.height:
-            self.refresh(layout=True)
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Request the necessary height."""
-        return len(self._lines(width))
-
-    def draw(self, width: int, height: int) -> list[list[TextRun]]:
-        """Draw as many lines as fit."""
-        return self._lines(width)[:height]
-
-    def _lines(self, width: int) -> list[list[TextRun]]:
-        words = [(TextRun(f"{name} ", "label"), TextRun(number, "title")) for name, number in self._facts]
-        sentence = textwrap.wrap(self._sentence, max(1, width))
-        return [*flowing(words, width), *([TextRun(line, "title")] for line in sentence)]
 
 
 class MessagesPage(Page[PageView]):

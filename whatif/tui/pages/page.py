@@ -13,8 +13,9 @@ from whatif.core.sweep_figure import Y_COLUMN, columns_to_plot
 from whatif.tui.commands.explorer_commands import Change, Choose, Show
 from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.jobs.job import Job
+from whatif.tui.page_views import view_kind
 from whatif.tui.state import ExplorerState, View
-from whatif.tui.view_entries import PageView, V, entry_names
+from whatif.tui.view_entries import V, entry_names
 
 if TYPE_CHECKING:
     from whatif.tui.jobs.background import BackgroundJobs
@@ -86,7 +87,6 @@ class Page(Container, Generic[V]):
     """
 
     NAME: ClassVar[str]
-    VIEW: ClassVar[type[PageView]] = PageView
     KEYS: ClassVar[tuple[PageKey, ...]] = ()
     WIDE: ClassVar[bool] = False
     """Whether the page needs the room of the parameter tree on narrow screens."""
@@ -156,7 +156,7 @@ class Page(Container, Generic[V]):
 
     def view_in(self, view: View) -> V:
         """Fields of this page in a view."""
-        return cast("V", view.of(self.VIEW))
+        return cast("V", view.of(view_kind(self.NAME)))
 
     def request(self, change: Change | Choose) -> None:
         """Request a change of the state."""
@@ -181,7 +181,7 @@ class Page(Container, Generic[V]):
 
     def _key(self, name: str) -> str:
         """Key of a field of this page, or of a shared one."""
-        return f"{self.NAME}.{name}" if name in entry_names(self.VIEW) else name
+        return f"{self.NAME}.{name}" if name in entry_names(type(self.view)) else name
 
     def action_turn(self, name: str) -> None:
         """Change a field of this page, or a shared one, to its next choice."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final
 
 from textual import work
 from textual.app import ComposeResult
@@ -28,12 +27,12 @@ from whatif.tui.jobs.job import Job
 from whatif.tui.jobs.profile_job import profile_of_inputs
 from whatif.tui.jobs.refusal import JobRefusal
 from whatif.tui.labels import StyledText, duration, percent, warning_lines
+from whatif.tui.page_views import ProfileView
 from whatif.tui.pages.measurement_page import ReadingPage
 from whatif.tui.pages.page import ZOOM_KEYS, PageKey, extra_key, stepped_to
 from whatif.tui.state import ExplorerState
 from whatif.tui.time_window import moved
-from whatif.tui.view_entries import PageView
-from whatif.tui.widgets.column_layout import FLAT, ColumnsView
+from whatif.tui.widgets.data_table import ColumnsView
 from whatif.tui.widgets.picture import Picture
 from whatif.tui.widgets.profile_bars import KernelsByTime, SizesOfCopies, TimesOfCopies
 from whatif.tui.widgets.profile_streams import StreamBars
@@ -45,24 +44,10 @@ _SIDES: Final = {"projection": "projected", "sizes": "sizes of copies", "streams
 """Parts of a profile in words; `streams` is the time line."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileView(PageView):
-    """View of a GPU profile."""
-
-    PAGE: ClassVar[str] = "profile"
-    file: str = ""
-    """Profile of a GPU program."""
-    source: str = ""
-    """Platform whose measured latencies are used; empty for the current one."""
-    side: Literal["projection", "sizes", "streams", "kernels"] = "projection"
-    """Part of the profile that is shown."""
-
-
 class ProfilePage(ReadingPage[ProfileView, ProfileSummary]):
     """GPU profile of an application, and its copies on the present machine; `m` turns the sides."""
 
     NAME: ClassVar[str] = "profile"
-    VIEW = ProfileView
     PANEL = "#profiled"
     WORDS = "#profile-words"
     NOTHING = (
@@ -70,7 +55,7 @@ class ProfilePage(ReadingPage[ProfileView, ProfileSummary]):
         "so does `whatif open PROFILE --platform NAME`."
     )
     REMEDY = "n reads another profile."
-    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": 22, "-flat": FLAT + 1}
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": 22, "-flat": 9}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("open", "n", "open", "profile", "Read a profile: nvprof, Nsight Systems, rocprof or Kineto"),
         PageKey("side", "m", "turn('side')", "view", "Show the projection, sizes of copies, streams or kernels"),

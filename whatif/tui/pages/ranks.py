@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from textual import on
@@ -19,19 +18,17 @@ from whatif.tui.events import JobRequested
 from whatif.tui.jobs.job import Job
 from whatif.tui.jobs.refusal import JobRefusal
 from whatif.tui.jobs.simulation_job import (
-    MOST_ITERATIONS,
     SimulationPart,
     block_of,
     simulated_part,
 )
 from whatif.tui.labels import brief
-from whatif.tui.pages.messages import Facts
+from whatif.tui.page_views import RanksView
 from whatif.tui.pages.page import ZOOM_KEYS, Page, PageKey, extra_key, stepped
 from whatif.tui.state import ExplorerState
 from whatif.tui.time_window import moved, window_of
-from whatif.tui.view_entries import PageView, entry
-from whatif.tui.widgets.column_layout import ColumnsView
-from whatif.tui.widgets.data_table import TableView
+from whatif.tui.widgets.data_table import ColumnsView, TableView
+from whatif.tui.widgets.facts import Facts
 from whatif.tui.widgets.rank_bars import RankBars
 from whatif.tui.widgets.run_labels import (
     group_rows,
@@ -43,7 +40,6 @@ from whatif.tui.widgets.run_labels import (
     sentences,
     window_words,
 )
-from whatif.units import SECOND
 
 _ROOMY: Final = 24
 """Least height for both halves."""
@@ -53,33 +49,10 @@ _WAITING: Final = "simulating the messages one by one …"
 _ELSE: Final = "The other pages show the analytic model."
 
 
-@dataclass(frozen=True, slots=True)
-class RanksView(PageView):
-    """View of the simulated ranks."""
-
-    PAGE: ClassVar[str] = "ranks"
-    window: tuple[float, float] | None = entry(
-        None,
-        unit=SECOND,
-        check=lambda window: window[0] < window[1],
-        expected="when it begins and ends, such as `0 s, 3 ms`",
-    )
-    """Part of the time line that is shown (s); None for all of it."""
-    first_rank: int = entry(0, check=lambda rank: rank >= 0, expected="the number of a rank")
-    """First rank that is shown."""
-    iterations: int = entry(
-        1,
-        check=lambda count: 1 <= count <= MOST_ITERATIONS,
-        expected=f"a whole number from 1 to {MOST_ITERATIONS}",
-    )
-    """Iterations to simulate."""
-
-
 class RanksPage(Page[RanksView]):
     """Activity of every rank over time, simulated message by message: zoom, pan, and the parts of the run time."""
 
     NAME: ClassVar[str] = "ranks"
-    VIEW = RanksView
     WIDE: ClassVar[bool] = True
     HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": 18, "-flat": 12}
     KEYS: ClassVar[tuple[PageKey, ...]] = (

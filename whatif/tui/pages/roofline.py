@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar, Final
 
@@ -30,11 +30,10 @@ from whatif.studies.roofline_study import (
 )
 from whatif.tui.jobs.job import Job
 from whatif.tui.labels import brief, duration, percent, reason_of
+from whatif.tui.page_views import RooflineView
 from whatif.tui.pages.page import Page, PageKey, stepped_to
 from whatif.tui.state import ExplorerState
-from whatif.tui.view_entries import PageView
-from whatif.tui.widgets.column_layout import FLAT, LOW, ColumnsView, speedup
-from whatif.tui.widgets.data_table import WORDS, Cell, TableRows, TableView
+from whatif.tui.widgets.data_table import WORDS, Cell, ColumnsView, TableRows, TableView, speedup
 from whatif.tui.widgets.roofline_plot import RoofsView, letter, limit_style
 from whatif.units import BYTE_PER_SECOND, FLOP_PER_BYTE, FLOP_PER_SECOND, format_quantity
 
@@ -60,21 +59,11 @@ NO_KERNELS: Final = "This scenario has no kernels: no phase is of the kind `kern
 NO_GPU: Final = "This machine has no GPU, so there are no roofs to draw. P chooses another platform."
 
 
-@dataclass(frozen=True, slots=True)
-class RooflineView(PageView):
-    """View of the roofline."""
-
-    PAGE: ClassVar[str] = "roofline"
-    second: str = ""
-    """Platform whose GPU is compared; empty for none."""
-
-
 class RooflinePage(Page[RooflineView]):
     """Roofs with the kernels below them, and a list of the kernels; `x` compares with another GPU."""
 
     NAME: ClassVar[str] = "roofline"
-    VIEW = RooflineView
-    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": LOW, "-flat": FLAT}
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": 20, "-flat": 8}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("second", "x", "second(1)", "second GPU", "Compare with the GPU of the next platform"),
         PageKey("table", "v", "table", "table", "Switch between the roofline and a table of the kernels"),

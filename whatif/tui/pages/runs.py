@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -14,21 +14,22 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from whatif.api.editing import own_folder
 from whatif.api.formulas import with_other_link, with_term, without_term
 from whatif.errors import WhatifError
 from whatif.tui.commands.explorer_commands import EditAll
 from whatif.tui.dialogs.windows import TextPrompt, path_to_write
-from whatif.tui.files.file_paths import own_folder, paths_of
+from whatif.tui.files.file_paths import paths_of
 from whatif.tui.jobs.job import Job
 from whatif.tui.jobs.refusal import JobRefusal
 from whatif.tui.jobs.regression_job import RunsRegression, SavedModel, regression_of_view, write_model
 from whatif.tui.jobs.worker import run_once
 from whatif.tui.labels import warning_lines
-from whatif.tui.pages.measurement_page import MeasurementPage, MeasurementView
+from whatif.tui.page_views import RunsView
+from whatif.tui.pages.measurement_page import MeasurementPage
 from whatif.tui.pages.page import PageKey, extra_key, stepped
 from whatif.tui.state import ExplorerState
-from whatif.tui.widgets.column_layout import ColumnsView
-from whatif.tui.widgets.data_table import WORDS, Cell, TableRows, TableView
+from whatif.tui.widgets.data_table import WORDS, Cell, ColumnsView, TableRows, TableView
 from whatif.tui.widgets.runs_plot import RunsPlot
 
 if TYPE_CHECKING:
@@ -41,34 +42,10 @@ _STARS: Final = ((0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, "."))
 """Marks of significance, as in R."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunsView(MeasurementView):
-    """View of measured runs and their regression."""
-
-    PAGE: ClassVar[str] = "runs"
-    formula: str = ""
-    """Formula of the regression; empty for a first one."""
-    pinned: str = ""
-    """Formula to compare with."""
-    against: str = ""
-    """Column on the x axis of the residuals; empty for the fitted values."""
-
-    @property
-    def source(self) -> tuple[object, ...]:
-        """The fields that determine the data."""
-        return self.files, self.columns, self.rows
-
-    @property
-    def fit(self) -> tuple[object, ...]:
-        """The fields that determine the fit."""
-        return *self.source, self.formula, self.pinned
-
-
 class RunsPage(MeasurementPage[RunsView, RunsRegression]):
     """Measured runs over those that a formula gives, with residuals and coefficients; enter removes or adds a term."""
 
     NAME: ClassVar[str] = "runs"
-    VIEW = RunsView
     COMPUTE = regression_of_view
     MEASUREMENTS = "Runs"
     COLUMNS = "time=Wall time [ms],nodes=nodes"
@@ -282,7 +259,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         if not isinstance(found, RunsRegression) or not self._is_current(state):
             self.report("no fit to accept yet; n reads runs")
             return
-        start = str(own_folder(state) / f"{found.response}_model.toml")
+        start = str(own_folder(state.session.scenario) / f"{found.response}_model.toml")
         path = await path_to_write(self.app, "Write the model to", start)
         if path is not None:
             await self._write(state, replace(self.view_in(state.view), formula=found.formula), path)

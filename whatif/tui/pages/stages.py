@@ -21,7 +21,7 @@ from whatif.tui.pages.page import Page, PageKey
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.breakdown import Breakdown
-from whatif.tui.widgets.column_layout import ColumnsView
+from whatif.tui.widgets.data_table import ColumnsView
 from whatif.tui.widgets.rank_bars import RankBars
 from whatif.tui.widgets.transformer_parts import collective_rows, memory_bar, step_lanes
 from whatif.units import BYTE, format_quantity

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.errors import UsageError, WhatifError
+from whatif.errors import WhatifError
 from whatif.paths import is_file, toml_path
 from whatif.schema.shipped import is_shipped
 from whatif.schema.toml import Document
@@ -25,18 +25,18 @@ from whatif.tui.files.file_paths import free_file
 from whatif.tui.files.scenario_file import Stamp, stamp
 from whatif.tui.jobs.job import Job
 from whatif.tui.jobs.refusal import JobRefusal
-from whatif.tui.jobs.study_job import VIEWS, StudyAnswer, StudyRequest, answered, saved, with_value
+from whatif.tui.jobs.study_job import StudyAnswer, StudyRequest, answered, saved, with_value
 from whatif.tui.jobs.worker import run_once
 from whatif.tui.labels import brief
+from whatif.tui.page_views import StudyPageView
 from whatif.tui.pages.decision_page import WAITING
 from whatif.tui.pages.page import Page, PageKey, PageSubject
 from whatif.tui.state import ExplorerState
-from whatif.tui.view_entries import PageView, entry
 from whatif.tui.widgets.chart_bars import ChartBars
 from whatif.tui.widgets.choice_bar import ChoiceBar
-from whatif.tui.widgets.column_layout import ColumnsView
-from whatif.tui.widgets.data_table import WORDS, Cell, TableRows, TableView, table_rows
+from whatif.tui.widgets.data_table import WORDS, Cell, ColumnsView, TableRows, TableView, table_rows
 from whatif.units import counted
+from whatif.vocabulary import STUDY_VIEWS
 
 _LOOK_SECONDS: Final = 0.7
 _TALL, _WIDE = 26, 60
@@ -51,31 +51,10 @@ _NOTHING: Final = (
 _REMEDY: Final = "u undoes the last change, R all of them; "
 
 
-@dataclass(frozen=True, slots=True)
-class StudyPageView(PageView):
-    """View of a procurement study."""
-
-    PAGE: ClassVar[str] = "study"
-    file: str = ""
-    """Path of a study, or the name of a shipped one."""
-    show: str = entry("bids", choices=VIEWS)
-    """Table that is shown."""
-    values: str = ""
-    """Changed values, `PATH = VALUE; PATH = VALUE`."""
-
-    def unsaved(self) -> dict[str, str]:
-        """The changed values by path; a text without a path in one piece."""
-        try:
-            return values_in(self.values)
-        except UsageError:
-            return {"values": self.values}
-
-
 class StudyPage(Page[StudyPageView]):
     """Bids of a procurement study: the recommendation and tables; = changes a price, a limit or another value."""
 
     NAME: ClassVar[str] = "study"
-    VIEW = StudyPageView
     WIDE: ClassVar[bool] = True
     HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": 22}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
@@ -115,7 +94,7 @@ class StudyPage(Page[StudyPageView]):
             yield Static(id="study-words", markup=False)
             yield ChartBars()
         yield Static(id="study-changed", markup=False)
-        yield ChoiceBar("study.show", VIEWS)
+        yield ChoiceBar("study.show", STUDY_VIEWS)
         yield ColumnsView(id="study-table", classes="panel")
 
     def on_mount(self) -> None:

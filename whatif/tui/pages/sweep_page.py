@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeVar
 
 from textual import on
@@ -12,11 +11,10 @@ from whatif.core.result import Result
 from whatif.errors import UsageError
 from whatif.plotting.description import Description, HeatMap, PlotLine, Scale
 from whatif.tui.commands.adoption import adopted_words, edits_at, part_of_sweep, point_of
+from whatif.tui.page_views import SweepView
 from whatif.tui.pages.page import Page, extra_key, stepped
 from whatif.tui.state import ExplorerState
-from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.plot_view import PlotView
-from whatif.vocabulary import Relation
 
 SCALES = {"auto": None, "linear": Scale.LINEAR, "log": Scale.LOG}
 RELATION_KEY = extra_key(
@@ -26,14 +24,6 @@ OPTIMUM_KEYS = (
     extra_key("best", "z", "optimum", "best", "Put the crosshair on the optimum of the drawn result"),
     extra_key("worst", "Z", "optimum(True)", "worst", "Put the crosshair on the opposite of the optimum"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class SweepView(PageView):
-    """View of a page that draws a sweep."""
-
-    relation: Relation = "value"
-    """Scale of y: the values, or relative to the baseline."""
 
 
 W = TypeVar("W", bound=SweepView)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from textual import work
@@ -23,13 +22,12 @@ from whatif.tui.dialogs.windows import TextPrompt
 from whatif.tui.events import VariantFilesRequested
 from whatif.tui.jobs.job import Job
 from whatif.tui.labels import change_text
+from whatif.tui.page_views import VariantsView
 from whatif.tui.pages.decision_page import START_KEY, WAITING, DecisionPage
 from whatif.tui.pages.page import PageKey, stepped
-from whatif.tui.pages.why import explained
 from whatif.tui.state import ExplorerState
 from whatif.tui.variants.variant_commands import Delete, Rename
-from whatif.tui.variants.variant_set import BASELINE, Variant, checked_name, scenario_key
-from whatif.tui.view_entries import PageView
+from whatif.tui.variants.variant_set import Variant, checked_name, scenario_key
 from whatif.tui.widgets.chart_bars import ChartBars
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.text_columns import tail
@@ -39,20 +37,10 @@ _WIDE_PATH, _NARROW_PATH, _TEXT = 34, 22, 20
 """Most cells of a path on wide and on narrow screens, and of a text."""
 
 
-@dataclass(frozen=True, slots=True)
-class VariantsView(PageView):
-    """View of the variants."""
-
-    PAGE: ClassVar[str] = "variants"
-    against: str = BASELINE
-    """Letter of the variant that the present one is explained from."""
-
-
 class VariantsPage(DecisionPage[VariantsView]):
     """Variants side by side: results, platform and values that differ, and what the difference comes from."""
 
     NAME: ClassVar[str] = "variants"
-    VIEW = VariantsView
     WIDE: ClassVar[bool] = True
     HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": 18, "-flat": 12}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
@@ -93,7 +81,7 @@ class VariantsPage(DecisionPage[VariantsView]):
         """Show a state; while a difference is explained anew, the last explanation stays."""
         self.state = state
         variants, pair = state.listed(), self._pair(state)
-        self._inputs = () if pair is None else (_key_of(pair[0]), _key_of(pair[1]), explained(state))
+        self._inputs = () if pair is None else (_key_of(pair[0]), _key_of(pair[1]), state.explained)
         self.update_classes({"-alone": len(variants) < 2, "-alike": pair is None})
         self.query_one("#side").border_title = Content("variants")
         self.query_one("#side").border_subtitle = Content("f forks · F goes to the next one")
@@ -118,7 +106,7 @@ class VariantsPage(DecisionPage[VariantsView]):
         seconds = sum(state.session.at.seconds.values())
         inputs = other.session.inputs, one.session.inputs, True
         names = one.label, other.label
-        self._request = DecisionRequest(*inputs, "why", "", state.view, explained(state), seconds, names)
+        self._request = DecisionRequest(*inputs, "why", "", state.view, state.explained, seconds, names)
         return Job(decide, (self._request,))
 
     def _fill(self) -> None:
@@ -140,7 +128,7 @@ class VariantsPage(DecisionPage[VariantsView]):
         pair = self._pair(self.state)
         if pair is None:
             return ""
-        return f"why {explained(self.state)} of {pair[1].label} differs from {pair[0].label}"
+        return f"why {self.state.explained} of {pair[1].label} differs from {pair[0].label}"
 
     def offers(self, action: str) -> bool:
         """Only a name for one variant; the comparison with the next one for three."""

@@ -12,9 +12,7 @@ from textual.widgets import Static
 
 from whatif.core.answer_words import is_time
 from whatif.core.derivation import explain
-from whatif.core.result import has_column
 from whatif.core.session import SessionInputs
-from whatif.core.sweep_figure import Y_COLUMN
 from whatif.studies.elasticity import Elasticity
 from whatif.tui.jobs.elasticity_job import Leverage, leverage, sentence, written
 from whatif.tui.jobs.job import Job
@@ -99,7 +97,7 @@ class WhyPage(Page[PageView]):
     def show(self, state: ExplorerState) -> None:
         """Show a state: the tree immediately, the elasticities when computed."""
         self.state = state
-        name, at = explained(state), state.session.at
+        name, at = state.explained, state.session.at
         obstacle = at.obstacle()
         self.set_class(bool(obstacle), "-infeasible")
         self._turn_to_table(table=state.view.picture == "table")
@@ -120,7 +118,7 @@ class WhyPage(Page[PageView]):
 
     def job(self, state: ExplorerState) -> Job | None:
         """Compute the elasticities, unless only the view has changed."""
-        inputs = state.session.inputs, explained(state)
+        inputs = state.session.inputs, state.explained
         return None if inputs == self._answered else Job(leverage, inputs)
 
     def take(self, value: Leverage) -> None:
@@ -173,11 +171,6 @@ class WhyPage(Page[PageView]):
     def _turn_to(self, *, leverage: bool) -> None:
         """The half to show if only one fits."""
         self.update_classes({"-leverage": leverage, "-tree": not leverage})
-
-
-def explained(state: ExplorerState) -> str:
-    """The explained result: the requested one if it exists."""
-    return state.view.why if has_column(state.session.point, state.view.why) else Y_COLUMN
 
 
 def in_words(name: str) -> str:

@@ -16,9 +16,8 @@ from textual.widget import Widget
 
 from whatif.core.sweep_figure import columns_to_plot
 from whatif.schema.catalogue import CatalogueEntry
-from whatif.tui.commands.explorer_commands import Adopt, Show
+from whatif.tui.commands.explorer_commands import Adopt, Show, study_changes
 from whatif.tui.commands.phase_commands import PHASES
-from whatif.tui.commands.study_values import study_changes
 from whatif.tui.decisions.titles import DECISIONS
 from whatif.tui.events import FileRequested
 from whatif.tui.page_registry import FIRST_PAGE, screens

@@ -12,7 +12,7 @@ from whatif import units
 from whatif.plotting.cells import EIGHTHS, TextRun
 from whatif.plotting.description import StackedBar, shorten, text_cells
 from whatif.tui.widgets.picture import PictureOf
-from whatif.tui.widgets.text_columns import padded
+from whatif.tui.widgets.text_columns import padded, widest
 
 _GAP = 3
 
@@ -73,7 +73,7 @@ def legend_runs(entries: tuple[LegendEntry, ...], width: int, height: int) -> li
     if not entries or height <= 0 or width <= 0:
         return []
     texts = _aligned(entries, width)
-    size = max(len(text_cells(text)) for text in texts) + 2 + _GAP
+    size = widest(texts) + 2 + _GAP
     columns = max(1, (width + _GAP) // size)
     rows = min(height, -(-len(entries) // columns))
     lines: list[list[TextRun]] = [[] for _ in range(rows)]
@@ -90,7 +90,7 @@ def legend_runs(entries: tuple[LegendEntry, ...], width: int, height: int) -> li
 
 def _aligned(entries: tuple[LegendEntry, ...], width: int) -> list[str]:
     value_size = max(len(entry.value) for entry in entries)
-    label_size = min(max(len(text_cells(e.label)) for e in entries), max(4, width - value_size - 9))
+    label_size = min(widest(entry.label for entry in entries), max(4, width - value_size - 9))
     return [f"{padded(entry.label, label_size)} {entry.value:>{value_size}} {entry.share:>4}" for entry in entries]
 
 

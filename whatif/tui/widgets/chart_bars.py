@@ -10,7 +10,7 @@ from whatif.plotting.bars import LESS, MORE, BarChart, BarRow
 from whatif.plotting.cells import TextRun
 from whatif.plotting.description import shorten, text_cells
 from whatif.tui.widgets.cursor_list import CursorList
-from whatif.tui.widgets.text_columns import GAP, column, padded, tail
+from whatif.tui.widgets.text_columns import GAP, column, padded, tail, widest
 
 _LABEL, _BAR, _TEXT = 8, 6, 28
 """The fewest cells of a label and of the bars, and the most of a text."""
@@ -46,8 +46,8 @@ class ChartBars(CursorList):
         # Where more and less are told apart, less is good; bars of one kind only show how long they are.
         self._styles = {LESS: "good", MORE: "bad"} if chart.legend else {LESS: "term", MORE: "strong"}
         self._range = axis_of(chart.rows)
-        self._label = max((len(text_cells(row.label)) for row in chart.rows), default=0)
-        self._text = min(max((len(text_cells(row.text)) for row in chart.rows if _is_drawn(row)), default=0), _TEXT)
+        self._label = widest(row.label for row in chart.rows)
+        self._text = min(widest(row.text for row in chart.rows if _is_drawn(row)), _TEXT)
         self.lay_out(len(chart.rows), next((at for at, row in enumerate(chart.rows) if row.label == label), 0))
 
     def draw_row(self, index: int, width: int) -> Sequence[TextRun]:

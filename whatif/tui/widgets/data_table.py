@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -235,6 +236,12 @@ class TableView(LineList):
         return sum(end <= room for end in accumulate(map(self._length, groups)))
 
 
+class ColumnsView(TableView):
+    """Table that is as high as its rows, at most half of the page."""
+
+    DEFAULT_CSS = "ColumnsView { height: auto; max-height: 50%; }"
+
+
 def _announced(text: str | None, more: str) -> str:
     """Text of a frame with another announcement of more columns, or without one."""
     for known in (_MORE, _UNSEEN):
@@ -282,3 +289,13 @@ def _widths(rows: TableRows | _Numbers) -> tuple[int, ...]:
 def _cells(cell: Cell) -> int:
     """Cells that a text needs; words have the rest of their row instead."""
     return 0 if cell.part == WORDS else len(text_cells(cell.text))
+
+
+def speedup(time: float, other: float) -> Cell:
+    """Speedup of a time over another one: larger is better, everywhere in the explorer."""
+    ratio = other / time if time > 0 else math.nan
+    if not math.isfinite(ratio):
+        return Cell("–", "faint")
+    part = "better" if ratio > 1.005 else "worse" if ratio < 0.995 else "faint"
+    number = f"{ratio:#.3g}".rstrip(".") if 0.001 <= ratio < 1000 else f"{ratio:.2g}"
+    return Cell(f"{number}x", part)

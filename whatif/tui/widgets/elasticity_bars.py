@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from whatif.plotting.cells import TextRun
-from whatif.plotting.description import text_cells
 from whatif.studies.elasticity import Elasticity
 from whatif.tui.jobs.elasticity_job import written
 from whatif.tui.widgets.cursor_list import CursorList
-from whatif.tui.widgets.text_columns import GAP, column, padded, tail
+from whatif.tui.widgets.text_columns import GAP, column, padded, tail, widest
 
 _NUMBER, _CHANGE, _VALUE = 6, 5, 18
 _SIDES = {True: (" faster ", " slower "), False: (" less ", " more ")}
@@ -40,8 +39,8 @@ class ElasticityBars(CursorList):
         self._sides = _SIDES[timed]
         path = self.item.path if self.item is not None else ""
         self._items = tuple(items)
-        self._longest_path = max((len(text_cells(item.path)) for item in items), default=0)
-        self._longest_value = min(max((len(text_cells(item.value)) for item in items), default=0), _VALUE)
+        self._longest_path = widest(item.path for item in items)
+        self._longest_value = min(widest(item.value for item in items), _VALUE)
         known = [item.elasticity for item in items if not item.reason]
         self._range = -min([0.0, *known]), max([0.0, *known])
         self.lay_out(len(items), next((index for index, item in enumerate(items) if item.path == path), 0))

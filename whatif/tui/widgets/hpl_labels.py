@@ -17,8 +17,7 @@ from whatif.plotting.description import HEAT_STYLES, AxisDescription, PlotDescri
 from whatif.plotting.lanes import NO_MESSAGES, NO_PATH, PARTS, Kinds, Lanes
 from whatif.studies.rank_lanes import main_groups
 from whatif.tui.labels import duration, percent
-from whatif.tui.widgets.column_layout import ColumnsView
-from whatif.tui.widgets.data_table import Cell, TableRows
+from whatif.tui.widgets.data_table import Cell, ColumnsView, TableRows
 from whatif.tui.widgets.picture import HEAT_HUES
 from whatif.units import FLOP_PER_SECOND, format_quantity
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from whatif.plotting.description import BarSegment, StackedBar
 from whatif.plotting.tiles import COLOURS
 from whatif.studies.message_study import DISTANCE_LABELS
 from whatif.studies.placement_layout import PlacementPicture
+from whatif.tui.jobs.messages_job import Placed
 from whatif.tui.widgets.breakdown import bar_legend, bar_runs, legend_runs
 from whatif.tui.widgets.picture import PictureOf
 from whatif.units import ONE
@@ -25,13 +26,6 @@ _WIDEST: Final = 16
 """The most cells that a rank is wide."""
 _NODE_STYLES: Final = tuple(f"node-{number}" for number in range(COLOURS))
 _WORD_WIDTH: Final = 34
-
-
-class Placed(NamedTuple):
-    """A placement with the colours of its nodes [row, column]."""
-
-    picture: PlacementPicture
-    colours: NDArray[np.intp]
 
 
 def room_for_ranks(width: int, height: int) -> tuple[int, int]:

@@ -124,7 +124,7 @@ def size_classes(sizes: Table) -> tuple[SizeClass, ...]:
     )
 
 
-def size_lines(classes: Sequence[SizeClass], width: int, height: int, *, colours: bool = True) -> list[Line]:
+def size_lines(classes: Sequence[SizeClass], width: int, height: int, *, colours: bool) -> list[Line]:
     """Two bars for each class of copies: the decades of their sizes by number and by time, with a legend.
 
     Without colours letters mark the decades. Of many classes the last ones are left out.

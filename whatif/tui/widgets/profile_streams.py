@@ -31,7 +31,7 @@ _LEVELS: Final = np.array(list(" ▁▂▃▄▅▆▇ "))
 _HIGHEST: Final = 6
 
 
-def stream_lines(streams: Streams, width: int, height: int, *, colours: bool = True) -> list[Line]:
+def stream_lines(streams: Streams, width: int, height: int, *, colours: bool) -> list[Line]:
     """Draw all time lines on one axis, a lane for each stream: as high as the stream is busy in the time of a cell.
 
     A cell has the colour of what takes most of its time; without colours a letter, small below one half. Streams that

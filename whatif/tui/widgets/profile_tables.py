@@ -7,8 +7,7 @@ from typing import Final
 from whatif.profiles.profile_study import ProfileSummary, ProjectionSummary
 from whatif.table import Column, Table
 from whatif.tui.labels import duration, percent
-from whatif.tui.widgets.column_layout import speedup
-from whatif.tui.widgets.data_table import Cell, TableRows
+from whatif.tui.widgets.data_table import Cell, TableRows, speedup
 from whatif.tui.widgets.profile_bars import class_words
 from whatif.units import BYTE, ONE, format_quantity
 

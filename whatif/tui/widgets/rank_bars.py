@@ -30,7 +30,7 @@ class RankBars(PictureOf[tuple[Lanes, int, int | None]], can_focus=True):
         super().__init__()
         self._kinds = kinds
 
-    def show_lanes(self, lanes: Lanes | None, first: int = 0, rank: int | None = None) -> None:
+    def show_lanes(self, lanes: Lanes | None, first: int, rank: int | None = None) -> None:
         """Show ranks from `first` on, one of them chosen, or nothing."""
         self.show((lanes, first, rank) if lanes is not None else None)
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from whatif.plotting.description import shorten, text_cells
 
 GAP: Final = 2
 """Cells between two columns."""
+
+
+def widest(texts: Iterable[str]) -> int:
+    """Width of the widest text, in cells."""
+    return max((len(text_cells(text)) for text in texts), default=0)
 
 
 def padded(text: str, width: int, *, right: bool = False) -> str:

@@ -14,6 +14,7 @@ from whatif.plotting.description import SMALLEST, series_style, shorten, text_ce
 from whatif.plotting.time_axis import draw_time_axis
 from whatif.tui.labels import duration, percent
 from whatif.tui.widgets.picture import PictureOf
+from whatif.tui.widgets.text_columns import widest
 
 _TITLES: Final = ("phase", "category", "start", "time", "share", "before")
 _NAMES, _BOLD, _BEFORE = (0, 1), (0, 3), 5
@@ -148,8 +149,7 @@ def _layout(bands: Sequence[LaneGroup], width: int, height: int, *, compared: bo
 
 
 def _widest(bands: Sequence[LaneGroup], column: int) -> int:
-    longest = max(len(text_cells(band.words[column])) for band in bands)
-    return min(max(longest, len(_TITLES[column])), _LONGEST_NAME)
+    return min(widest((_TITLES[column], *(band.words[column] for band in bands))), _LONGEST_NAME)
 
 
 class _Chart:

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
 
+from whatif.plotting.description import shorten
 from whatif.tui.page_registry import GROUPS, PageGroup, group_of, pages_of
 from whatif.tui.widgets.unchanged import KeptStatic
 
@@ -35,14 +36,10 @@ class Title(Horizontal):
         pages.show(page, width)
         room = width - _BADGE - pages.cells
         asked.display = room >= min(len(name) + _SPACES, _QUESTION)
-        badge = "whatif" if asked.display else _cut(name, max(_BADGE + room - _SPACES - 1, 1))
+        badge = "whatif" if asked.display else shorten(name, max(_BADGE + room - _SPACES - 1, 1))
         text, shown = f"{badge}{'*' if unsaved else ' '}", self.query_one("#badge", KeptStatic)
         shown.update(text, layout=len(text) != len(str(shown.content)))
         asked.update(Content(question if room >= _QUESTION else name))
-
-
-def _cut(name: str, room: int) -> str:
-    return name if len(name) <= room else f"{name[: room - 1]}…"
 
 
 class Word(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final, NamedTuple
 
 from textual.binding import BindingType
@@ -16,7 +16,7 @@ from whatif.plotting.description import text_cells
 from whatif.tui.keys.key_bindings import extra_binding
 from whatif.tui.labels import MUTED, grade_style, percent
 from whatif.tui.widgets.cursor_list import CursorList
-from whatif.tui.widgets.text_columns import GAP, column, padded
+from whatif.tui.widgets.text_columns import GAP, column, padded, widest
 
 SHOWN_ABOVE: Final = "shown above"
 # Deep trees on a narrow screen need the room for names.
@@ -204,15 +204,15 @@ class WhyTree(CursorList):
 
     def _columns(self, width: int) -> _Columns:
         """Divide a line: equations and sources have what names and numbers leave."""
-        value = min(_widest(row.node.value for row in self._rows), max(9, width // 4)) if width >= 14 else 0
+        value = min(widest(row.node.value for row in self._rows), max(9, width // 4)) if width >= 14 else 0
         share = _SHARE if width >= 36 else 0
         label = 2 + max(_step(width) * row.depth + len(text_cells(row.label)) for row in self._rows)
-        widest = _widest(row.node.equation for row in self._rows)
+        longest = widest(row.node.equation for row in self._rows)
         # The grade has its whole word where that costs no equation.
         for grade in (_GRADE, 1) if width >= 44 else (0,):
             left = max(0, width - sum(size + GAP for size in (value, share, grade) if size))
-            equation = min(left - label - GAP, widest)
-            if equation >= min(widest, 2 * _LEAST):
+            equation = min(left - label - GAP, longest)
+            if equation >= min(longest, 2 * _LEAST):
                 break
         if equation < _LEAST:
             return _Columns(left, value, share, grade, 0, 0)
@@ -222,10 +222,6 @@ class WhyTree(CursorList):
 
 def _step(width: int) -> int:
     return 2 if width >= _ROOMY else 1
-
-
-def _widest(texts: Iterable[str]) -> int:
-    return max((len(text_cells(text)) for text in texts), default=0)
 
 
 def details(row: DerivationRow | None) -> Content:
