@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import numpy as np
 
-from whatif import units
 from whatif.core.context import Context
 from whatif.core.term import Reference
+from whatif.models.congestion import LinkBandwidths
 from whatif.models.decomposition import is_count
-from whatif.models.quantities import BytesPerSecond, Core, Count, FloatArray, model
+from whatif.models.quantities import BytesPerSecond, Count, FloatArray, model
 from whatif.models.ranks import fits
 from whatif.schema.application import TransferPhase
 from whatif.units import ONE, Quantity
 
-LinkBandwidths = Annotated[FloatArray, units.BYTE_PER_SECOND, Core("link")]
 Ends = tuple[tuple[str, str], ...]
 
 
