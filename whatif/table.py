@@ -145,6 +145,11 @@ def noted(notes: Mapping[str, str], warnings: Iterable[str] = ()) -> dict[str, s
     return {name: text for name, text in texts.items() if text}
 
 
+def warned(lines: Iterable[str]) -> tuple[str, ...]:
+    """Distinct lines as notes that begin with `warning:`."""
+    return tuple(f"warning: {line}" for line in dict.fromkeys(lines))
+
+
 def text_column(items: Iterable[str]) -> Column:
     """Column of texts."""
     return Column(np.array(list(items), dtype=object))
