@@ -26,6 +26,7 @@ from whatif.schema.relative import absolute
 from whatif.schema.removal import is_known, removes
 from whatif.schema.scenario_spec import ScenarioSpec
 from whatif.schema.stated_tables import REMOVED
+from whatif.schema.toml import key_path
 from whatif.units import Quantity, format_quantity
 
 CURVE_POINTS: Final = 200
@@ -184,11 +185,11 @@ class Session:
     def _unstated(self, path: str) -> bool:
         """Whether a path is an optional value without default that no file states."""
         known = self.program.parameters
-        return path not in known and is_known(ScenarioSpec, self.program.loaded.layers, tuple(path.split(".")))
+        return path not in known and is_known(ScenarioSpec, self.program.loaded.layers, key_path(path))
 
     def _removable(self, path: str) -> bool:
         """Whether `none` removes the value of a path, and is not one of its choices."""
-        return removes(ScenarioSpec, self.program.loaded.layers, tuple(path.split(".")))
+        return removes(ScenarioSpec, self.program.loaded.layers, key_path(path))
 
     def absolute(self, path: str, text: str) -> str:
         """Value of a text that may be relative to the present value of a parameter; other texts are returned."""

@@ -17,6 +17,7 @@ from whatif.schema.expressions import Expression, ExpressionError, dimension_of
 from whatif.schema.fields import MoneyField, QuantityField
 from whatif.schema.load import Loaded
 from whatif.schema.parameters import DEFAULT, Parameter
+from whatif.schema.toml import key_path
 from whatif.units import Dimension, Quantity
 
 MAXIMUM_CHAIN = 100
@@ -93,7 +94,7 @@ class Wiring:
 
     def problem(self, path: str, message: str) -> None:
         """Record a problem of the files at a path."""
-        self.problems.append(self.loaded.layers.problem(tuple(path.split(".")), message))
+        self.problems.append(self.loaded.layers.problem(key_path(path), message))
 
     def raise_problems(self) -> None:
         """Raise `InvalidFileError` with all recorded problems, if any."""
