@@ -100,7 +100,6 @@ def halo_link_counts(
     places = [ranks_per_node, ranks_per_socket, nodes_per_domain, group_stride, group_count]
     points = [*np.moveaxis(dims, -1, 0), *places]
     slots = step_kinds(dims.shape[-1], choices.get("neighbours", "faces"))
-
     return _exchange_counts(points, link_counts, partial(grid_at, choices=choices), (topology, spread, slots))
 
 
@@ -119,7 +118,6 @@ def box_link_counts(
     """`halo_link_counts` for the boxes of MiniFE (`BoxPattern`); `cells` [..., dimension] are global."""
     points = [rank_count, ranks_per_node, ranks_per_socket, nodes_per_domain, *np.moveaxis(cells, -1, 0)]
     slots = step_kinds(cells.shape[-1], "all")
-
     return _exchange_counts(points, link_counts, boxes_at, (topology, spread, slots))
 
 
