@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.models.quantities import FloatArray
+from whatif.simulation.flat_lists import list_items
 from whatif.simulation.rank_programs import ANY, Kind
 from whatif.simulation.replay_state import ROW
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
@@ -128,8 +129,7 @@ def _deadlock(schedule: Schedule, unfinished: NDArray[np.bool_]) -> str:
 def _dependents(schedule: Schedule, operations: NDArray[np.intp]) -> NDArray[np.int64]:
     """Everything that depends on operations."""
     starts, ends = schedule.next_start[operations], schedule.next_start[operations + 1]
-    edges = np.repeat(starts - np.concatenate([[0], np.cumsum(ends - starts)[:-1]]), ends - starts)
-    targets = schedule.next[edges + np.arange(len(edges))].astype(np.int64)
+    targets = schedule.next[list_items(starts, ends - starts)].astype(np.int64)
     return np.where(targets < 0, -1 - targets, targets)
 
 
