@@ -22,7 +22,6 @@ from whatif.models.decomposition import (
 )
 from whatif.models.ranks import (
     agrees,
-    fits,
     group_count,
     nests,
     nodes_needed,
@@ -364,8 +363,7 @@ class Context:
         reason = f"application.grid.mapping_file places {len(mapping)} ranks, not application.rank_count"
         self.wiring.require("placement.mapping agrees", reason, agrees, inputs)
         reason = "application.grid.mapping_file places more ranks on a node than application.ranks_per_node"
-        inputs = {"needed_count": _fullest(mapping), "available_count": self.ranks_per_node}
-        self.wiring.require("placement.mapping fits", reason, fits, inputs)
+        self.wiring.require_fit("placement.mapping", reason, _fullest(mapping), self.ranks_per_node)
         return mapping
 
     def _stack(self, name: str, table: str, keys: list[str]) -> str:

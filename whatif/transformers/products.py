@@ -9,7 +9,6 @@ from whatif.core.term import Reference, parameters_in
 from whatif.models import transformer_layers as layers
 from whatif.models import transformer_steps as steps
 from whatif.models.gemm import gemm_efficiency, tile_efficiency
-from whatif.models.ranks import fits
 from whatif.transformers.model_parts import MODEL, NO_BYTES, ONCE, PLAN, ModelParts, number
 from whatif.vocabulary import PRODUCT_PRECISIONS, Precision, ProductPrecision
 
@@ -35,9 +34,8 @@ def check_platform(parts: ModelParts, what: str, **precisions: ProductPrecision)
         if f"{GPU}.{rate}" not in wiring.parameters:
             wiring.problem(f"{PLAN}.{key}", f"{gpu.name} states no `{rate}`, which {needed} needs")
     wiring.raise_problems()
-    alone: dict[str, Reference] = {"needed_count": context.ranks_on_gpu, "available_count": ONCE}
     reason = f"ranks of {what} share no GPU (application.ranks_per_gpu, application.ranks_per_node)"
-    wiring.require("placement.ranks_on_gpu fits", reason, fits, alone)
+    wiring.require_fit("placement.ranks_on_gpu", reason, context.ranks_on_gpu, ONCE)
 
 
 class Products:

@@ -26,7 +26,6 @@ from whatif.models.sockets import rank_rate
 from whatif.models.workload import (
     launch_scale,
     mix_fits,
-    repeated,
     rescaled_time,
     scaled,
     surface_growth,
@@ -174,8 +173,7 @@ def wire_measured_kernel(context: Context, name: str, phase: MeasuredKernelPhase
         }
         fixed: Reference = f"{GPU}.empty_kernel_time" if context.on_gpus else Quantity(0.0, SECOND)
         once = wiring.add(f"{name}.launch_time", rescaled_time, {"kernel_time": once, "launch_time": fixed, **rates})
-    inputs: dict[str, Reference] = {"once_time": once, "repeat_count": f"{path}.launch_count"}
-    return [PhaseTerm(name, wiring.add(name, repeated, inputs), "kernel")]
+    return [PhaseTerm(name, wiring.repeat(name, once, f"{path}.launch_count"), "kernel")]
 
 
 def _present_rate(context: Context, bound: str) -> str:
