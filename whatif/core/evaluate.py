@@ -189,7 +189,7 @@ def _possible(program: Program, values: Values, refusals: Mapping[str, Texts]) -
 
 
 def _with_refusal(possible: FloatArray | None, texts: Texts) -> FloatArray:
-    """0 where there is a text, else 1 or as before."""
+    """0 at points with a text; elsewhere as before, 1 by default."""
     return np.where(texts == "", 1.0 if possible is None else possible, 0.0)
 
 

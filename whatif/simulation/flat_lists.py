@@ -1,4 +1,4 @@
-"""Lists of different lengths in one array, one after another: where each begins, and the indices of its items."""
+"""Lists of different lengths in one array, one after another: the first index of each, and the indices of its items."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Numbers = NDArray[np.int64]
 
 
 def list_starts(counts: ArrayLike) -> Numbers:
-    """Where lists of some numbers of items [list] begin, and where the last one ends: [list + 1]."""
+    """First index of lists with some numbers of items [list], and the end of the last one: [list + 1]."""
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
 
 

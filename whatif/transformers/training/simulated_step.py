@@ -67,7 +67,7 @@ def _place(at: int, stages: int, parts: int) -> tuple[int, int]:
 def simulate(
     stages: int, parts: int, micro_batches: int, forward_time: float, backward_time: float
 ) -> SimulatedSchedule:
-    """Passes of all micro batches, each as soon as its stage is free and its input is there; messages take no time.
+    """Passes of all micro batches, each as soon as its stage is free and its input has arrived; messages take no time.
 
     `forward_time` and `backward_time` are those of one part and micro batch, in s. Raise `UsageError` for interleaved
     parts whose micro batches the stages do not divide, and for too many passes.
