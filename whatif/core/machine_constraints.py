@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from whatif.core.context import Context
+from whatif.core.paths import NODE_COUNT, NODES_NEEDED
 from whatif.core.term import Reference
 from whatif.models.decomposition import MOST_RANKS
 from whatif.models.ranks import device_memory, memory_fits
@@ -21,7 +22,7 @@ def require_room(context: Context) -> None:
     reason = f"at most {MOST_RANKS:,} ranks are supported (application.rank_count)"
     context.wiring.require_fit("placement.rank_count", reason, context.rank_count, Quantity(MOST_RANKS, ONE))
     reason = "the ranks need more nodes than the platform has (platform.node_count)"
-    context.wiring.require_fit("placement.nodes_needed", reason, context.nodes_needed, "platform.node_count")
+    context.wiring.require_fit(NODES_NEEDED, reason, context.nodes_needed, NODE_COUNT)
     _require_memory(context)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from whatif.axes import Axis, Grid, first_number
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.grid_run import run_whole
+from whatif.core.paths import RANK_COUNT
 from whatif.core.result import Result, result_of
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import PLATFORM_PARAMETER, file_axes, grid_of, parse_axis, swept_parameter
@@ -34,11 +35,10 @@ FAMILY_POINTS: Final = 25
 """Points along the first axis, and along a second one, unless a range is given."""
 SIMULATED_POINTS: Final = 9
 """Points of a curve of simulated runs of HPL."""
-_RANK_COUNT: Final = "application.rank_count"
 _FIRST_SWEPT: Final = (
     "application.matrix_size",
     "platform.node.gpu_count",
-    _RANK_COUNT,
+    RANK_COUNT,
     "platform.node.gpu.dram_bandwidth",
     "platform.node.host.memory_bandwidth",
 )
@@ -348,7 +348,7 @@ def default_range(parameter: Parameter, at: Evaluation, points: int = CURVE_POIN
         return f"{0.01 if domain.above_minimum else 0} .. 1 linear {min(points, 100)}"
     if parameter.field.domain.whole and value <= 64:
         return f"{max(domain.minimum, 0):g} .. {min(max(16, 4 * value), domain.maximum):g} step 1"
-    if parameter.path == _RANK_COUNT:  # Between them are primes, on whose grids of N x 1 x 1 ranks nobody runs.
+    if parameter.path == RANK_COUNT:  # Between them are primes, on whose grids of N x 1 x 1 ranks nobody runs.
         return ", ".join(f"{value * 2.0**octave:.0f}" for octave in range(-3, octaves + 1))
     if value <= 0:
         unit = "" if str(parameter.dimension) == "1" else f" {parameter.dimension}"

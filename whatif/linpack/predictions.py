@@ -11,9 +11,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from whatif.core.energy import NODES_NEEDED
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.executors import Place
+from whatif.core.paths import NODE_COUNT, NODES_NEEDED
 from whatif.core.term import Program
 from whatif.core.uncertainty import distribution_of, parameter_samples
 from whatif.errors import UsageError
@@ -55,7 +55,7 @@ class HPLRuns:
         if not reasons:
             return None
         values = evaluation.values
-        if values[NODES_NEEDED] > values["platform.node_count"]:
+        if values[NODES_NEEDED] > values[NODE_COUNT]:
             return Refusal("P x Q", self._too_many_ranks(configuration, evaluation))
         largest = self.largest_matrix(configuration)
         if configuration.matrix_size > largest:
@@ -76,7 +76,7 @@ class HPLRuns:
     @property
     def rank_limit(self) -> int:
         """Most ranks that fit the machine."""
-        return int(self.base.values["platform.node_count"]) * self.ranks_per_node
+        return int(self.base.values[NODE_COUNT]) * self.ranks_per_node
 
     @property
     def ranks_per_node(self) -> int:
@@ -228,7 +228,7 @@ class HPLRuns:
         return math.prod(float(self.base.values[path]) for path in parts) if parts else math.inf
 
     def _too_many_ranks(self, configuration: Configuration, evaluation: Evaluation) -> str:
-        needed, available = evaluation.values[NODES_NEEDED], evaluation.values["platform.node_count"]
+        needed, available = evaluation.values[NODES_NEEDED], evaluation.values[NODE_COUNT]
         name = self.program.loaded.scenario.platform.name
         return (
             f"{configuration.process_rows} x {configuration.process_columns} = {configuration.rank_count:,} ranks need "

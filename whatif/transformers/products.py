@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from whatif.core.energy import GPU, gpu_rate
+from whatif.core.energy import gpu_rate
+from whatif.core.paths import GPU
 from whatif.core.term import Reference, parameters_in
 from whatif.models import transformer_layers as layers
 from whatif.models import transformer_steps as steps
