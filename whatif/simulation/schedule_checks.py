@@ -117,7 +117,7 @@ def _deadlock(schedule: Schedule, unfinished: NDArray[np.bool_]) -> str:
     held = np.zeros(len(schedule.step), dtype=np.int64)
     np.add.at(held, _dependents(schedule, np.flatnonzero(unfinished)), 1)
     stuck = np.flatnonzero(unfinished & (held == 0))
-    ranks = len(np.unique(_rank(schedule, np.flatnonzero(unfinished))))
+    ranks = len(np.unique(schedule.rank_of(np.flatnonzero(unfinished))))
     if not stuck.size:
         stuck, reason = np.flatnonzero(unfinished), "operations depend on each other in a circle"
     else:
@@ -133,13 +133,9 @@ def _dependents(schedule: Schedule, operations: NDArray[np.intp]) -> NDArray[np.
     return np.where(targets < 0, -1 - targets, targets)
 
 
-def _rank(schedule: Schedule, operations: NDArray[np.intp]) -> NDArray[np.intp]:
-    return np.searchsorted(schedule.rank_start, operations, side="right") - 1
-
-
 def _first_of_ranks(schedule: Schedule, operations: NDArray[np.intp]) -> list[int]:
     """The first of the operations of each rank, for as many ranks as are named."""
-    firsts = np.unique(_rank(schedule, operations), return_index=True)[1]
+    firsts = np.unique(schedule.rank_of(operations), return_index=True)[1]
     return [int(op) for op in operations[firsts[:NAMED]]]
 
 
@@ -149,7 +145,7 @@ def describe(schedule: Schedule, op: int) -> str:
     step, size, peer, tag = schedule.step[op], schedule.size[op], schedule.peer[op], schedule.tag[op]
     kind = schedule.origin_kind[op]
     call = Kind(kind).name.lower() if kind <= max(Kind) else str(kind)
-    who = f"rank {_rank(schedule, at)[0]}, operation {schedule.origin[op]} ({call})"
+    who = f"rank {schedule.rank_of(at)[0]}, operation {schedule.origin[op]} ({call})"
     named = f"tag {tag if tag != ANY else 'any'}" if tag >= ANY else "of a collective"
     if step == Step.SEND:
         return f"{who}: send of {size:.15g} B to rank {peer}, {named}"
