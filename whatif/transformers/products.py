@@ -65,7 +65,7 @@ class Products:
 
     def divided(self, name: str, parameters: Reference, width: Reference, tokens: Reference, count: Reference) -> str:
         """Time of `count` products with parameters that tensor ranks divide, to tokens of a width."""
-        columns = self.parts.add(f"{name}.column_count", steps.shared_count, count=width, share_count=TENSOR)
+        columns = self.parts.quotient(f"{name}.column_count", width, TENSOR)
         shape: dict[str, Reference] = {"m": tokens, "n": columns, "batch_count": ONCE}
         return self.timed(name, parameters, width, count, self.efficiency(name, shape, self.share),
                           {"token_count": tokens, "tensor_size": TENSOR})  # fmt: skip
