@@ -166,9 +166,8 @@ def wire_measured_kernel(context: Context, name: str, phase: MeasuredKernelPhase
     if phase.bound != "nothing" or context.in_time_slices:
         _need_device(context, name)
     if phase.bound != "nothing":
-        profiled = "profiled_bandwidth" if phase.bound == "dram_bandwidth" else "profiled_rate"
         rates: dict[str, Reference] = {
-            "profiled_metric": f"{path}.{profiled}",
+            "profiled_metric": f"{path}.{phase.profiled_key}",
             "present_metric": _present_rate(context, phase.bound),
             "ranks_per_gpu": context.ranks_on_gpu if context.on_gpus else Quantity(1.0, ONE),
         }
