@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from whatif.core.paths import NODE_COUNT, RANK_COUNT
+from whatif.core.parameter_paths import NODE_COUNT, RANK_COUNT
 from whatif.plotting.crosshair import value_text
 from whatif.plotting.description import AxisDescription
 from whatif.units import BYTE_PER_SECOND, FLOP_PER_SECOND, ONE, PER_SECOND, SECOND, Dimension

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from whatif.core.paths import NODE_COUNT, NODES_NEEDED, RANK_COUNT
+from whatif.core.parameter_paths import NODE_COUNT, NODES_NEEDED, RANK_COUNT
 from whatif.core.rank_groups import group_of
 from whatif.core.term import Reference
 from whatif.core.wiring import Wiring

@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Final
 
 from whatif.core.context import Context
-from whatif.core.paths import CPU, GPU, NODE, NODE_COUNT
+from whatif.core.parameter_paths import CPU, GPU, NODE, NODE_COUNT
 from whatif.core.term import PhaseTerm, Reference, parameters_in
 from whatif.core.wiring import Wiring
 from whatif.models.cost import capital_cost, energy_cost, node_price, node_time, owned_cost, rent_cost, total_cost

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from whatif.core.evaluate import evaluate
-from whatif.core.paths import NODE, RANK_COUNT
+from whatif.core.parameter_paths import NODE, RANK_COUNT
 from whatif.core.socket_share import CACHE, CORE_REUSE, CORES, PRECISIONS, THREADS, has_cache
 from whatif.core.term import Program
 from whatif.models.quantities import FloatArray

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from whatif.core.context import Context
-from whatif.core.paths import NODE_COUNT, NODES_NEEDED
+from whatif.core.parameter_paths import NODE_COUNT, NODES_NEEDED
 from whatif.core.term import Reference
 from whatif.models.decomposition import MOST_RANKS
 from whatif.models.ranks import device_memory, memory_fits

@@ -8,7 +8,7 @@ from typing import Final
 
 from whatif.axes import first_number
 from whatif.core.evaluate import Evaluation, evaluate
-from whatif.core.paths import NODES_NEEDED, RANK_COUNT
+from whatif.core.parameter_paths import NODES_NEEDED, RANK_COUNT
 from whatif.core.term import Program
 from whatif.errors import abridged
 from whatif.units import counted

@@ -16,7 +16,7 @@ import numpy as np
 
 from whatif.axes import first_number
 from whatif.core.answer_words import larger_is_better
-from whatif.core.paths import RANK_COUNT
+from whatif.core.parameter_paths import RANK_COUNT
 from whatif.core.result import Result, array_of
 from whatif.core.sweep_figure import suiting
 from whatif.errors import UsageError

@@ -13,7 +13,7 @@ import numpy as np
 from whatif.axes import Axis, Grid, first_number
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.grid_run import run_whole
-from whatif.core.paths import RANK_COUNT
+from whatif.core.parameter_paths import RANK_COUNT
 from whatif.core.result import Result, result_of
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import PLATFORM_PARAMETER, file_axes, grid_of, parse_axis, swept_parameter

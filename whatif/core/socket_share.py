@@ -6,7 +6,7 @@ from collections.abc import Callable, Container
 from typing import Final, NamedTuple
 
 from whatif.core.context import Context
-from whatif.core.paths import CPU, NODE
+from whatif.core.parameter_paths import CPU, NODE
 from whatif.core.term import Reference, parameters_in
 from whatif.models.ranks import ranks_per_socket, sharing_count
 from whatif.models.reductions import reduced_set

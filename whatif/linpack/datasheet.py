@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from whatif.core.paths import NODE
+from whatif.core.parameter_paths import NODE
 from whatif.core.phases.host_transfer import LINK_BANDWIDTHS, LINK_SIZES
 from whatif.errors import UsageError
 from whatif.linpack.simulation.costs import (

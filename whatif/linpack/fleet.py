@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from whatif.arguments import pairs
-from whatif.core.paths import NODE_COUNT
+from whatif.core.parameter_paths import NODE_COUNT
 from whatif.core.uncertainty import distribution_of
 from whatif.errors import UsageError, abridged, did_you_mean
 from whatif.fitting.processors import Processors, Spread, spread, synthetic_processors

@@ -13,7 +13,7 @@ import numpy as np
 
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.executors import Place
-from whatif.core.paths import NODE_COUNT, NODES_NEEDED
+from whatif.core.parameter_paths import NODE_COUNT, NODES_NEEDED
 from whatif.core.term import Program
 from whatif.core.uncertainty import distribution_of, parameter_samples
 from whatif.errors import UsageError

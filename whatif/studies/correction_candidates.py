@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.core.evaluate import evaluate
-from whatif.core.paths import NODE_COUNT, RANK_COUNT
+from whatif.core.parameter_paths import NODE_COUNT, RANK_COUNT
 from whatif.core.phases.correction import NEUTRAL
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import PLATFORM_PARAMETER

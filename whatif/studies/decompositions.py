@@ -12,7 +12,7 @@ import numpy as np
 
 from whatif.core.context import DIMENSIONS
 from whatif.core.evaluate import Evaluation, evaluate
-from whatif.core.paths import RANK_COUNT
+from whatif.core.parameter_paths import RANK_COUNT
 from whatif.core.result import why_not
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from whatif.axes import first_number
 from whatif.core.context import DOMAIN_GPUS, Context
 from whatif.core.evaluate import Evaluation, Values, evaluate
-from whatif.core.paths import NODE_COUNT
+from whatif.core.parameter_paths import NODE_COUNT
 from whatif.core.phases.host_transfer import link_bandwidth
 from whatif.core.phases.message import PORT_COUNT, distance_at
 from whatif.core.scenario import Scenario

@@ -11,7 +11,7 @@ import numpy as np
 from whatif.axes import Grid
 from whatif.core.energy import BUSY_POWER, OWNED_COST, PRICE, node_capital
 from whatif.core.evaluate import Evaluation, evaluate
-from whatif.core.paths import NODES_NEEDED
+from whatif.core.parameter_paths import NODES_NEEDED
 from whatif.core.result import result_of
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program

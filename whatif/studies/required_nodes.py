@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.core.evaluate import evaluate
-from whatif.core.paths import NODE_COUNT
+from whatif.core.parameter_paths import NODE_COUNT
 from whatif.core.scenario import Scenario
 from whatif.errors import InfeasiblePointError
 from whatif.models.quantities import FloatArray

@@ -19,7 +19,7 @@ import numpy as np
 from whatif.core.context import DIMENSIONS
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.fit_range import extrapolations
-from whatif.core.paths import NODE_COUNT, RANK_COUNT
+from whatif.core.parameter_paths import NODE_COUNT, RANK_COUNT
 from whatif.core.result import why_not
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from whatif.arguments import positive_share
-from whatif.core.paths import NODE_COUNT
+from whatif.core.parameter_paths import NODE_COUNT
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import parameter_points
 from whatif.errors import InfeasiblePointError, UsageError, require_choice

@@ -12,7 +12,7 @@ import numpy as np
 from whatif.axes import first_number
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.message_simulation import MachineInputs, MessageMachine, core_count, machine_of
-from whatif.core.paths import RANK_COUNT
+from whatif.core.parameter_paths import RANK_COUNT
 from whatif.core.phases.reduction import reduces
 from whatif.core.phases.traced_run import TraceFile
 from whatif.core.scenario import Scenario

@@ -11,7 +11,7 @@ import numpy as np
 
 from whatif.core.context import DOMAIN_GPUS
 from whatif.core.evaluate import evaluate
-from whatif.core.paths import GPU
+from whatif.core.parameter_paths import GPU
 from whatif.core.scenario import Scenario
 from whatif.errors import InfeasiblePointError, UsageError, did_you_mean
 from whatif.models.quantities import FloatArray

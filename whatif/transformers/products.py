@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from whatif.core.energy import gpu_rate
-from whatif.core.paths import GPU
+from whatif.core.parameter_paths import GPU
 from whatif.core.term import Reference, parameters_in
 from whatif.models import transformer_layers as layers
 from whatif.models import transformer_steps as steps

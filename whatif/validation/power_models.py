@@ -8,7 +8,7 @@ import numpy as np
 
 from whatif.core.energy import BUSY_POWER, CAP, CLOCK
 from whatif.core.evaluate import evaluate
-from whatif.core.paths import GPU
+from whatif.core.parameter_paths import GPU
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.models.quantities import FloatArray

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from whatif.core.context import Context
 from whatif.core.energy import gpu_rate
-from whatif.core.paths import GPU
+from whatif.core.parameter_paths import GPU
 from whatif.core.phases.gpu_sharing import launch_time_of_ranks
 from whatif.core.socket_share import PRECISIONS, bandwidth_of_kernel, bandwidth_of_rank, cores_of_rank, rate_of_core
 from whatif.core.term import PhaseTerm, Reference, parameters_in

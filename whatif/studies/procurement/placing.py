@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from whatif.core.paths import NODE_COUNT, RANK_COUNT
+from whatif.core.parameter_paths import NODE_COUNT, RANK_COUNT
 from whatif.core.scenario import Scenario
 from whatif.errors import InfeasiblePointError, InvalidFileError, Problem, UsageError, WhatifError
 from whatif.schema.shipped import looks_like_platform

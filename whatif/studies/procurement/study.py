@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from whatif.core.paths import NODE_COUNT
+from whatif.core.parameter_paths import NODE_COUNT
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling
 from whatif.errors import InfeasiblePointError, InvalidFileError, Problem, UsageError, require_choice

@@ -16,7 +16,7 @@ import numpy as np
 from whatif.core.energy import BUSY_POWER
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.fit_range import extrapolations
-from whatif.core.paths import NODE_COUNT, NODES_NEEDED, RANK_COUNT
+from whatif.core.parameter_paths import NODE_COUNT, NODES_NEEDED, RANK_COUNT
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.core.uncertainty import Sampling, sample_axis, sampled_program, shared_keys

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from whatif.core.paths import GPU
+from whatif.core.parameter_paths import GPU
 from whatif.core.phases.gpu_library import library_operation
 from whatif.core.term import Reference, parameters_in
 from whatif.models import transformer_layers as layers

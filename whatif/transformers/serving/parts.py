@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Final, cast
 
 from whatif.core.context import Context
-from whatif.core.paths import GPU
+from whatif.core.parameter_paths import GPU
 from whatif.core.term import Reference, parameters_in
 from whatif.models import transformer_serving as serving
 from whatif.models import transformer_steps as steps

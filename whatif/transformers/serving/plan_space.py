@@ -8,7 +8,7 @@ from typing import Final, cast
 import numpy as np
 
 from whatif.core.evaluate import evaluate
-from whatif.core.paths import RANK_COUNT
+from whatif.core.parameter_paths import RANK_COUNT
 from whatif.core.scenario import Scenario
 from whatif.models.decomposition import divisors
 from whatif.models.quantities import FloatArray

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from whatif.core.context import Context
-from whatif.core.paths import GPU
+from whatif.core.parameter_paths import GPU
 from whatif.core.phases.gpu_library import library_operation
 from whatif.core.term import PhaseTerm, Reference, parameters_in
 from whatif.models import serving_waits as waits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from whatif.core.paths import GPU
+from whatif.core.parameter_paths import GPU
 from whatif.core.phases.host_transfer import link_bandwidth
 from whatif.core.socket_share import HOST_BANDWIDTH
 from whatif.core.term import Reference
