@@ -166,6 +166,11 @@ def share_column(values: NDArray[Any]) -> Column:
     return Column(values, ONE, is_share=True)
 
 
+def warned(lines: Iterable[str]) -> tuple[str, ...]:
+    """Distinct lines as notes that begin with `warning:`."""
+    return tuple(f"warning: {line}" for line in dict.fromkeys(lines))
+
+
 def text_column(items: Iterable[str]) -> Column:
     """Column of texts."""
     return Column(np.array(list(items), dtype=object))

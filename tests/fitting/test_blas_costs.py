@@ -10,12 +10,12 @@ import tomli
 from tests.paths import DATA as TEST_DATA
 from whatif.errors import InvalidFileError, UsageError
 from whatif.fitting.blas_costs import fit_kernel
+from whatif.fitting.blas_regression import regression
 from whatif.fitting.blas_samples import samples_of
 from whatif.fitting.coefficients import fit_coefficients
 from whatif.fitting.mixture import mixture
 from whatif.fitting.pieces import fit_pieces
 from whatif.fitting.processors import processors, spread, synthetic_processors
-from whatif.fitting.regression import regression
 from whatif.importers.calibration_tables import read_calibration
 from whatif.schema.load import load_platform
 from whatif.table import Column, Table

@@ -77,7 +77,7 @@ def noise(count, sigma, seed=7):
 
 def fit_of(terms, variables, values):
     columns = np.array([value_of(term, variables) for term in terms]).reshape(-1, len(values)).T
-    return least_squares(columns, np.arange(len(terms))[None], values, np.ones(len(values)))
+    return least_squares(columns, np.arange(len(terms))[None], values)
 
 
 def pointwise(variables, values):
@@ -131,24 +131,22 @@ def test_errors_of_points_left_out_are_those_of_fits_without_them():
         assert_allclose(left_out[at], values[at] - design[at] @ coefficients, rtol=1e-9, atol=0)
 
 
-@pytest.mark.parametrize("weighting", ["uniform", "relative"])
-def test_coefficients_standard_errors_and_tests_are_those_of_the_normal_equations(weighting):
+def test_coefficients_standard_errors_and_tests_are_those_of_the_normal_equations():
     variables = grid(x=[4.0, 8, 16, 32, 64], y=[1.0, 3, 9, 27, 81])
     values = (5 + 2 * variables["x"] ** 2 + variables["x"] * variables["y"]) * noise(25, 0.05)
-    best = search(variables, values, weighting=weighting).best
-    root = np.ones(25) if weighting == "uniform" else 1 / values
+    best = search(variables, values).best
     terms = [value_of(term, variables) for term in best.factors]
-    design = np.column_stack((np.ones(25), *terms)) * root[:, None]
-    coefficients = np.linalg.lstsq(design, values * root, rcond=None)[0]
-    squares = [rest(design, values * root)]
-    squares += [rest(np.delete(design, at, axis=1), values * root) for at in range(1, design.shape[1])]
+    design = np.column_stack((np.ones(25), *terms))
+    coefficients = np.linalg.lstsq(design, values, rcond=None)[0]
+    squares = [rest(design, values)]
+    squares += [rest(np.delete(design, at, axis=1), values) for at in range(1, design.shape[1])]
     variance = squares[0] / best.freedom
     assert_allclose(best.coefficients, coefficients, rtol=1e-8, atol=0)
     assert_allclose(
         best.standard_errors, np.sqrt(variance * np.diag(np.linalg.inv(design.T @ design))), rtol=1e-6, atol=0
     )
     assert_allclose(best.term_f, [(without - squares[0]) / variance for without in squares[1:]], rtol=1e-6, atol=0)
-    of_constant = rest(root[:, None], values * root)
+    of_constant = rest(np.ones((25, 1)), values)
     assert_allclose(best.f, (of_constant - squares[0]) / len(terms) / variance, rtol=1e-8, atol=0)
     assert_allclose(best.r_squared, 1 - squares[0] / of_constant, rtol=1e-8, atol=0)
 
@@ -160,24 +158,6 @@ def rest(design, values):
 def test_probabilities_are_those_of_printed_tables():
     assert_allclose(probability(np.array([10.128]), 1, 3), 0.05, rtol=1e-4, atol=0)
     assert_allclose(probability(np.array([5.7861]), 2, 5), 0.05, rtol=1e-4, atol=0)
-
-
-def test_scatter_that_grows_with_the_response_needs_relative_weights():
-    variables = grid(x=[4.0, 8, 16, 32, 64], y=[10.0, 20, 30, 40, 50], z=[1.0, 3, 5, 7, 9])
-    x, y, z = variables.values()
-    exact = 9 + 30 * x + 2 * x * y**2 + 0.5 * x * y**2 * z
-    errors = [
-        np.mean(
-            [
-                np.abs(
-                    search(variables, exact * noise(125, 0.02, seed), weighting=way).best(variables) / exact - 1
-                ).max()
-                for seed in range(5)
-            ]
-        )
-        for way in ("relative", "uniform")
-    ]
-    assert errors[0] < 0.5 * errors[1]
 
 
 @pytest.mark.parametrize(("i", "j"), EXPONENTS)
@@ -207,10 +187,9 @@ def test_sums_and_products_of_three_variables_are_found_again_in_runs_with_noise
     assert_allclose(best(variables), exact, rtol=0.01, atol=0)
 
 
-def test_two_terms_of_one_variable_are_found_when_allowed():
+def test_models_of_one_variable_have_one_term():
     x = 2.0 ** np.arange(2, 12)
     values = (7 + 300 * np.log2(x) + 0.5 * x**1.5) * noise(10, 0.001)
-    assert set(search({"x": x}, values, most_terms=2).best.terms) == {"log2(x)", "x**1.5"}
     assert len(search({"x": x}, values).best.terms) == 1
 
 
@@ -220,13 +199,12 @@ def test_noise_alone_has_no_terms_in_most_searches():
     assert sum(found) <= 12
 
 
-def test_repetitions_count_as_one_point_with_their_mean_or_median():
+def test_repetitions_count_as_one_point_with_their_mean():
     x = np.repeat(np.arange(1.0, 7), 3)
     values = 10 * x + np.tile([-1.0, 0, 4], 6)
-    mean, median = search({"x": x}, values), search({"x": x}, values, statistic="median")
-    assert (mean.point_count, mean.best.freedom, mean.tried) == (6, 4, 43)
-    assert_allclose(mean.best.coefficients, [1, 10], rtol=1e-9, atol=0)
-    assert_allclose(median.best({"x": x}), 10 * x, rtol=1e-9, atol=0)
+    found = search({"x": x}, values)
+    assert (found.point_count, found.best.freedom, found.tried) == (6, 4, 43)
+    assert_allclose(found.best.coefficients, [1, 10], rtol=1e-9, atol=0)
 
 
 def test_models_with_insignificant_terms_rank_last():
@@ -267,13 +245,12 @@ def test_logarithms_are_left_out_below_one_with_a_warning():
     assert "values below 1" in found.warnings[0]
 
 
-def test_falling_times_have_a_negative_term_with_a_warning_unless_it_is_refused():
+def test_falling_times_have_a_negative_term_with_a_warning():
     x = 2.0 ** np.arange(3, 9)
     values = 100 - 10 * np.log2(x)
     found = search({"x": x}, values)
     assert "negative" in found.warnings[0]
     assert_allclose(found.best.coefficients, [100, -10], rtol=1e-9, atol=0)
-    assert (search({"x": x}, values, non_negative=True).best.coefficients[1:] > 0).all()
 
 
 def test_falling_times_are_powers_of_the_inverse():
@@ -320,23 +297,19 @@ FIVE = np.arange(1.0, 6)
 
 
 @pytest.mark.parametrize(
-    ("variables", "values", "options", "message"),
+    ("variables", "values", "message"),
     [
-        ({"x": np.ones(5)}, FIVE, {}, "`x` is 1 in all runs: leave it out"),
-        ({"x": FIVE % 2}, FIVE, {}, "`x` has 2 different values; a term needs at least 3"),
-        ({"x": FIVE - 2}, FIVE, {}, "`x` has values that are negative or missing"),
-        ({"x": FIVE * np.nan}, FIVE, {}, "`x` has values that are negative or missing"),
-        ({"x": FIVE}, FIVE * np.nan, {}, "no value in some runs"),
-        ({"x": FIVE}, FIVE[:4], {}, "one value for each of the 4 runs"),
-        ({"x": FIVE[:0]}, FIVE[:0], {}, "no value"),
-        ({}, FIVE, {}, "1 to 4 variables, not 0"),
-        ({"x": FIVE}, FIVE - 1, {"weighting": "relative"}, "relative weights need a response above 0"),
-        ({"x": FIVE}, FIVE, {"most_terms": 4}, "1 to 3 terms"),
-        ({"x": FIVE}, FIVE, {"most_terms": 0}, "1 to 3 terms"),
-        ({"x": FIVE}, FIVE, {"level": 0.0}, "a level above 0"),
-        ({"x": FIVE, "y": FIVE**2}, FIVE, {}, "no 3 runs differ in `x` alone.*run also x = 2, 3, 4, 5 at y = 1"),
+        ({"x": np.ones(5)}, FIVE, "`x` is 1 in all runs: leave it out"),
+        ({"x": FIVE % 2}, FIVE, "`x` has 2 different values; a term needs at least 3"),
+        ({"x": FIVE - 2}, FIVE, "`x` has values that are negative or missing"),
+        ({"x": FIVE * np.nan}, FIVE, "`x` has values that are negative or missing"),
+        ({"x": FIVE}, FIVE * np.nan, "no value in some runs"),
+        ({"x": FIVE}, FIVE[:4], "one value for each of the 4 runs"),
+        ({"x": FIVE[:0]}, FIVE[:0], "no value"),
+        ({}, FIVE, "1 to 4 variables, not 0"),
+        ({"x": FIVE, "y": FIVE**2}, FIVE, "no 3 runs differ in `x` alone.*run also x = 2, 3, 4, 5 at y = 1"),
     ],
 )
-def test_runs_that_cannot_be_searched_are_refused(variables, values, options, message):
+def test_runs_that_cannot_be_searched_are_refused(variables, values, message):
     with pytest.raises(UsageError, match=message):
-        search(variables, values, **options)
+        search(variables, values)

@@ -19,7 +19,7 @@ from whatif.files.library_sheet import library_sheet
 from whatif.files.platform_file import change_of, network_change, present, source_text
 from whatif.fitting import gpu_rates, host_bandwidths, message_parameters
 from whatif.fitting.collective_tables import collective_points
-from whatif.fitting.fit_tables import gpu_points, host_points, limits_in_words, network_notes, point_table, warned
+from whatif.fitting.fit_tables import gpu_points, host_points, limit_notes, limits_in_words, point_table
 from whatif.fitting.gpu_rates import GpuFit
 from whatif.fitting.host_bandwidths import HostFit
 from whatif.fitting.message_parameters import NetworkFit
@@ -40,8 +40,8 @@ from whatif.profiles.copy_files import read_transfer_files
 from whatif.profiles.link_fit import TransferFit
 from whatif.schema.load import load_platform, load_platform_document
 from whatif.schema.platform_spec import PlatformSpec
+from whatif.table import warned
 from whatif.table_writers import column_lines
-from whatif.units import BYTE, format_quantity
 from whatif.vocabulary import CORE_BINDINGS, DISTANCES, LIBRARIES, CoreBinding, PointWeighting
 
 
@@ -82,7 +82,7 @@ def fit_network(
         (point_table(fit),),
         source_text(times.files, [times.values]),
         partial(network_change, fit),
-        network_notes(fit),
+        limit_notes(fit) | {"recommendation": fit.recommendation},
         (*warned([*times.warnings, *fit.warnings]), *limits_in_words(fit)),
     )
 
@@ -93,9 +93,6 @@ def with_limits(found: FittedPlatform[NetworkFit], limits: tuple[float, float]) 
     The recommended model stays that of the first limits: it is not checked again on points that are left out.
     """
     fit = found.detail.with_limits(*limits)
-    changed = {"short_limit": fit.short_limit, "eager_limit": fit.eager_limit}
-    texts = {name: format_quantity(limit, BYTE, 6) for name, limit in changed.items()}
-    notes = {**found.table_notes, **texts, "limits": "given"}
     replaced = {*warned(found.detail.warnings), *limits_in_words(found.detail)}
     return replace(
         found,
@@ -103,7 +100,7 @@ def with_limits(found: FittedPlatform[NetworkFit], limits: tuple[float, float]) 
         fits=fit.fits,
         point_tables=(point_table(fit),),
         change=partial(network_change, fit),
-        table_notes=notes,
+        table_notes={**found.table_notes, **limit_notes(fit)},
         notes=(*(note for note in found.notes if note not in replaced), *warned(fit.warnings)),
     )
 

@@ -14,7 +14,6 @@ from whatif.arguments import Share, level_of
 from whatif.errors import UsageError
 from whatif.files.fitted_grid import FittedGrid
 from whatif.files.fitted_regression import FittedRegression
-from whatif.fitting.fit_tables import warned
 from whatif.fitting.grid_study import GridOptions, GridTarget, study_grid
 from whatif.fitting.regression_study import RegressionOptions, regress
 from whatif.fitting.scaling_runs import NODES, PROCESSES, TIMES
@@ -27,7 +26,7 @@ from whatif.importers.measurement_files import (
     read_run_files,
 )
 from whatif.importers.run_columns import usual_heading, with_usual_names
-from whatif.table import Table
+from whatif.table import Table, warned
 from whatif.vocabulary import GridWeighting, IntervalKind
 
 _SCALING_NAMES: Final = {"rank_count": PROCESSES, "nodes": NODES, "total_time": TIMES[0]}

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from whatif.core.parameter_paths import NODE_COUNT, RANK_COUNT
 from whatif.plotting.crosshair import value_text
 from whatif.plotting.description import AxisDescription
 from whatif.units import BYTE_PER_SECOND, FLOP_PER_SECOND, ONE, PER_SECOND, SECOND, Dimension
 
 _NOUNS: Final = {
     "platform.node.gpu_count": ("GPU a node", "GPUs a node"),
-    "platform.node_count": ("node", "nodes"),
-    "application.rank_count": ("rank", "ranks"),
+    NODE_COUNT: ("node", "nodes"),
+    RANK_COUNT: ("rank", "ranks"),
     "application.ranks_per_node": ("rank a node", "ranks a node"),
     "application.ranks_per_gpu": ("rank a GPU", "ranks a GPU"),
 }

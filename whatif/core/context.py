@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from whatif.core.parameter_paths import NODE_COUNT, NODES_NEEDED, RANK_COUNT
 from whatif.core.rank_groups import group_of
 from whatif.core.term import Reference
 from whatif.core.wiring import Wiring
@@ -22,7 +23,6 @@ from whatif.models.decomposition import (
 )
 from whatif.models.ranks import (
     agrees,
-    fits,
     group_count,
     nests,
     nodes_needed,
@@ -108,7 +108,7 @@ class Context:
         """Term that several phases share, added when first used."""
         return name if name in self.wiring.terms else self.wiring.add(name, function, inputs)
 
-    rank_count = "application.rank_count"
+    rank_count = RANK_COUNT
 
     @property
     def on_gpus(self) -> bool:
@@ -173,9 +173,9 @@ class Context:
         """Nodes that the ranks occupy."""
         if isinstance(self.mapping, tuple):
             counted = Quantity(float(len(set(self.mapping))), ONE)
-            return self.once("placement.nodes_needed", nodes_of_file, node_count=counted)
+            return self.once(NODES_NEEDED, nodes_of_file, node_count=counted)
         inputs = {"rank_count": self.rank_count, "ranks_per_node": self.ranks_per_node}
-        return self.once("placement.nodes_needed", nodes_needed, **inputs)
+        return self.once(NODES_NEEDED, nodes_needed, **inputs)
 
     @property
     def placed_count(self) -> str:
@@ -183,7 +183,7 @@ class Context:
         inputs = {
             "rank_count": self.rank_count,
             "needed_count": self.nodes_needed,
-            "available_count": "platform.node_count",
+            "available_count": NODE_COUNT,
         }
         return self.once("placement.rank_count", placed_count, **inputs)
 
@@ -303,7 +303,7 @@ class Context:
         if self.grid.decomposition == "given":
             given = self._stack(name, "application.grid.ranks", list(self.grid.ranks))
             product = self.once("grid.given_count", cell_count, cells=given)
-            size = "application.rank_count" if self.grid.group is None else "the size of application.grid.group"
+            size = RANK_COUNT if self.grid.group is None else "the size of application.grid.group"
             reason = f"the ranks along the dimensions do not multiply to {size}"
             inputs: dict[str, Reference] = {"first_count": product, "second_count": self.grid_rank_count}
             self.wiring.require("grid.rank_count agrees", reason, agrees, inputs)
@@ -364,8 +364,7 @@ class Context:
         reason = f"application.grid.mapping_file places {len(mapping)} ranks, not application.rank_count"
         self.wiring.require("placement.mapping agrees", reason, agrees, inputs)
         reason = "application.grid.mapping_file places more ranks on a node than application.ranks_per_node"
-        inputs = {"needed_count": _fullest(mapping), "available_count": self.ranks_per_node}
-        self.wiring.require("placement.mapping fits", reason, fits, inputs)
+        self.wiring.require_fit("placement.mapping", reason, _fullest(mapping), self.ranks_per_node)
         return mapping
 
     def _stack(self, name: str, table: str, keys: list[str]) -> str:

@@ -22,7 +22,7 @@ from whatif.models.quantities import FloatArray
 from whatif.plain_text import is_plain
 from whatif.plotting.presentable import Presentable
 from whatif.schema.parameters import worst
-from whatif.table import Table
+from whatif.table import Table, warned
 from whatif.units import ONE, Dimension, Quantity, crossed, format_quantity
 from whatif.visible_text import visible, visible_json
 
@@ -76,7 +76,7 @@ class TermExplanation(Presentable):
     @property
     def notes(self) -> tuple[str, ...]:
         """Inputs outside the range that their model was fitted in."""
-        return tuple(f"warning: {text}" for text in self.extrapolated)
+        return warned(self.extrapolated)
 
     def lines(self) -> tuple[str, ...]:
         """The tree as text."""

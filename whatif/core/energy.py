@@ -6,6 +6,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Final
 
 from whatif.core.context import Context
+from whatif.core.parameter_paths import CPU, GPU, NODE, NODE_COUNT
 from whatif.core.term import PhaseTerm, Reference, parameters_in
 from whatif.core.wiring import Wiring
 from whatif.models.cost import capital_cost, energy_cost, node_price, node_time, owned_cost, rent_cost, total_cost
@@ -28,9 +29,6 @@ from whatif.models.sockets import socket_ranks
 from whatif.schema.price import AMOUNTS, currencies, mixed_currencies
 from whatif.units import JOULE, SECOND
 
-NODE: Final = "platform.node"
-GPU: Final = f"{NODE}.gpu"
-CPU: Final = f"{NODE}.cpu"
 PRICE: Final = "platform.price"
 SITE: Final = "platform.site"
 PUE: Final = f"{SITE}.power_usage_effectiveness"
@@ -41,9 +39,8 @@ NODE_CAPITAL: Final = "node.price"
 BUSY_POWER: Final = "node.busy_power"
 CLOCK: Final = "node.clock_fraction"
 OWNED_COST: Final = "node.owned_cost"
-NODES_NEEDED: Final = "placement.nodes_needed"
 """Terms for budgets and validation: a node's capital, its power while kernels run, the share of its clock at which a
-capped GPU runs, a node's cost over its lifetime, the nodes of a job."""
+capped GPU runs, a node's cost over its lifetime."""
 _CURVE: Final = ("power_exponent", "voltage_floor")
 """Power of a device by its clock."""
 
@@ -253,7 +250,7 @@ def _wire_capital(wiring: Wiring) -> None:
     """Term of the capital of a node, where that of the machine is stated."""
     machine = f"{PRICE}.machine_price"
     if machine in wiring.parameters:
-        wiring.add(NODE_CAPITAL, node_price, {"machine_price": machine, "node_count": "platform.node_count"})
+        wiring.add(NODE_CAPITAL, node_price, {"machine_price": machine, "node_count": NODE_COUNT})
 
 
 def node_capital(terms: Container[str]) -> str:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Final
 
 import numpy as np
@@ -18,7 +19,7 @@ from whatif.models.quantities import FloatArray
 from whatif.units import Quantity, format_compared
 
 Values = dict[str, FloatArray]
-Points = NDArray[np.bool_]
+Points = NDArray[np.bool_] | np.bool_
 Texts = NDArray[np.object_]
 Called = tuple[FloatArray, Texts | None]
 """Value of a term, and the reasons for points without a value, if it reports any."""
@@ -67,15 +68,15 @@ class Evaluation:
 
     def reason(self) -> Texts | None:
         """First reason why each point is infeasible, empty at feasible points; None if all points are feasible."""
-        result: Texts | None = None
-        for constraint in self.program.constraints:
-            failed = ~(self.values[constraint.term] > 0)
-            if np.any(failed):
-                texts = np.where(failed, np.array(constraint.reason, dtype=object), "")
-                result = texts if result is None else np.where(result == "", texts, result)
-        for texts in self.refusals.values():
-            result = texts if result is None else np.where(result == "", texts, result)
-        return result
+        failed = ((item.reason, ~(self.values[item.term] > 0)) for item in self.program.constraints)
+        texts = [np.where(where, np.array(reason, dtype=object), "") for reason, where in failed if where.any()]
+        reasons = [*texts, *self.refusals.values()]
+        return reduce(lambda first, other: np.where(first == "", other, first), reasons) if reasons else None
+
+    def refused(self, name: str, texts: Texts) -> Evaluation:
+        """Evaluation whose points with a text are infeasible; `name` is that of the refusal."""
+        refusals = {**self.refusals, name: texts}
+        return replace(self, possible=_with_refusal(self.possible, texts), refusals=refusals)
 
     def shortage(self) -> str:
         """Numbers of the first reason at a single point, as `2048 needed, 576 available`, or nothing."""
@@ -94,7 +95,7 @@ class Evaluation:
     def reasons(self) -> tuple[str, ...]:
         """First reasons why points are infeasible, each once: further ones may only follow from them."""
         reason = self.reason()
-        return () if reason is None else tuple(text for text in dict.fromkeys(reason.ravel().tolist()) if text)
+        return () if reason is None else distinct(reason)
 
     def obstacle(self) -> str:
         """Reasons why points are infeasible, with the numbers of a single point."""
@@ -184,9 +185,12 @@ def _possible(program: Program, values: Values, refusals: Mapping[str, Texts]) -
         fulfilled = values[constraint.term]
         if not np.all(fulfilled > 0):
             result = fulfilled if result is None else np.minimum(result, fulfilled)
-    for texts in refusals.values():
-        result = np.where(texts == "", 1.0 if result is None else result, 0.0)
-    return result
+    return reduce(_with_refusal, refusals.values(), result)
+
+
+def _with_refusal(possible: FloatArray | None, texts: Texts) -> FloatArray:
+    """0 at points with a text; elsewhere as before, 1 by default."""
+    return np.where(texts == "", 1.0 if possible is None else possible, 0.0)
 
 
 def _without_infinities(evaluation: Evaluation) -> Evaluation:
@@ -198,9 +202,7 @@ def _without_infinities(evaluation: Evaluation) -> Evaluation:
         known = evaluation.reason()
         texts = _refusal(program, phase, values, np.asarray("" if known is None else known) == "")
         if texts is not None:
-            possible = np.where(texts == "", 1.0 if evaluation.possible is None else evaluation.possible, 0.0)
-            refusals = {**evaluation.refusals, f"{phase.term} without a finite time": texts}
-            evaluation = replace(evaluation, possible=possible, refusals=refusals)
+            evaluation = evaluation.refused(f"{phase.term} without a finite time", texts)
     return evaluation
 
 
@@ -216,9 +218,7 @@ def _without_overflows(evaluation: Evaluation) -> Evaluation:
         infinite = np.isinf(evaluation.masked(term))
         if infinite.any():
             texts = np.where(infinite, np.array(f"{name} is beyond the largest number", dtype=object), "")
-            possible = np.where(infinite, 0.0, 1.0 if evaluation.possible is None else evaluation.possible)
-            refusals = {**evaluation.refusals, f"{term} beyond the largest number": texts}
-            evaluation = replace(evaluation, possible=possible, refusals=refusals)
+            evaluation = evaluation.refused(f"{term} beyond the largest number", texts)
     return evaluation
 
 
@@ -228,10 +228,21 @@ def _refusal(program: Program, phase: PhaseTerm, values: Values, unexplained: Po
     points = ~_finite(program, phase.term, values[phase.term]) & unexplained
     if not points.any():
         return None
-    keys = np.full(points.shape, "", dtype=object)
-    for path, where in _causes(program, phase.term, values, points).items():
-        keys = np.where(where, np.where(keys == "", path, keys + f", {path}"), keys)
+    keys = listed_at(_causes(program, phase.term, values, points), points.shape)
     return np.where(points, f"the time of `{phase.phase}` is not finite because of " + keys, "")
+
+
+def listed_at(names: Mapping[str, Points], shape: tuple[int, ...]) -> Texts:
+    """Names at each point, as `a, b`, of those whose masks are true there."""
+    listed = np.full(shape, "", dtype=object)
+    for name, where in names.items():
+        listed = np.where(where, np.where(listed == "", name, listed + f", {name}"), listed)
+    return listed
+
+
+def distinct(texts: Texts) -> tuple[str, ...]:
+    """Texts that are not empty, each once, in order."""
+    return tuple(text for text in dict.fromkeys(texts.ravel().tolist()) if text)
 
 
 def _causes(program: Program, term: str, values: Values, points: Points) -> dict[str, Points]:
@@ -252,10 +263,7 @@ def _causes(program: Program, term: str, values: Values, points: Points) -> dict
 
 def _any(masks: dict[str, Points], points: Points) -> Points:
     """Points in any of some masks."""
-    found = np.zeros_like(points)
-    for mask in masks.values():
-        found = found | mask
-    return found
+    return reduce(np.logical_or, masks.values(), np.zeros_like(points))
 
 
 def _is_cured(program: Program, term: str, values: Values, item: str) -> Points:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from whatif.core.evaluate import Evaluation
+from whatif.core.evaluate import Evaluation, Points
 from whatif.core.phases.collective_choice import compared_times
 from whatif.core.term import Program, Reference, Term
 from whatif.models.corrections import corrected_message_time, correction_time
@@ -19,7 +18,6 @@ from whatif.models.protocol import by_protocol
 from whatif.models.quantities import FloatArray
 from whatif.units import BYTE, ONE, Dimension, Quantity, format_quantity
 
-Points = NDArray[np.bool_] | np.bool_
 _CALIBRATION: Final = "calibration"
 _RANKS: Final = "rank_count"
 _WORDS: Final = {

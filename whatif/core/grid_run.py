@@ -11,8 +11,7 @@ from typing import Final
 import numpy as np
 
 from whatif.axes import Grid
-from whatif.core.evaluate import Evaluation, Texts, evaluate
-from whatif.core.fit_range import Points
+from whatif.core.evaluate import Evaluation, Points, Texts, evaluate
 from whatif.core.overrides import option_named
 from whatif.core.result import Result, result_of
 from whatif.core.scenario import Scenario, structural_parts, worst_grades

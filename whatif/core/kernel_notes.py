@@ -8,7 +8,8 @@ from typing import Final
 import numpy as np
 
 from whatif.core.evaluate import evaluate
-from whatif.core.socket_share import CACHE, CORE_REUSE, CORES, NODE, PRECISIONS, THREADS, has_cache
+from whatif.core.parameter_paths import NODE, RANK_COUNT
+from whatif.core.socket_share import CACHE, CORE_REUSE, CORES, PRECISIONS, THREADS, has_cache
 from whatif.core.term import Program
 from whatif.models.quantities import FloatArray
 from whatif.schema.application import TransferPhase
@@ -17,7 +18,7 @@ from whatif.units import counted
 
 _SOCKETS: Final = f"{NODE}.socket_count"
 _SHARED: Final = "placement.ranks_on_gpu"
-_RANKS, _RANK_COUNT = "placement.ranks_per_node", "application.rank_count"
+_RANKS: Final = "placement.ranks_per_node"
 
 
 def kernel_notes(program: Program) -> Iterator[str]:
@@ -63,7 +64,7 @@ def sharing_notes(program: Program, arrays: Mapping[str, FloatArray]) -> Iterato
 def _shared_cores(program: Program) -> Iterator[str]:
     """Warning of more ranks on a node than its cores can take; none without stated numbers."""
     stated = {path: item.value for path, item in program.parameters.items() if isinstance(item.value, float)}
-    wanted = ("application.ranks_per_node", _RANK_COUNT, _SOCKETS, CORES)
+    wanted = ("application.ranks_per_node", RANK_COUNT, _SOCKETS, CORES)
     if any(path not in stated for path in wanted):
         return
     ranks_per_node, rank_count, sockets, cores = (stated[path] for path in wanted)
@@ -74,8 +75,8 @@ def _shared_cores(program: Program) -> Iterator[str]:
 
 def _partly_filled(program: Program) -> Iterator[str]:
     """Remark on ranks that do not fill a node."""
-    values = evaluate(program.part([_RANKS, _RANK_COUNT])).values
-    ranks, full = (float(np.max(values[name])) for name in (_RANK_COUNT, _RANKS))
+    values = evaluate(program.part([_RANKS, RANK_COUNT])).values
+    ranks, full = (float(np.max(values[name])) for name in (RANK_COUNT, _RANKS))
     if ranks < full:
         few = counted(int(ranks), "rank")
         yield (

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from whatif.core.context import Context
+from whatif.core.parameter_paths import NODE_COUNT, NODES_NEEDED
 from whatif.core.term import Reference
 from whatif.models.decomposition import MOST_RANKS
-from whatif.models.ranks import device_memory, fits, memory_fits
+from whatif.models.ranks import device_memory, memory_fits
 from whatif.models.workload import memory_with_cells
 from whatif.schema.application import HaloPhase
 from whatif.schema.parameters import DEFAULT
@@ -18,15 +19,10 @@ _MEMORY: Final = "application.memory_size"
 
 def require_room(context: Context) -> None:
     """Wire what the ranks of an application require of the machine."""
-    counts: dict[str, Reference] = {"needed_count": context.rank_count, "available_count": Quantity(MOST_RANKS, ONE)}
     reason = f"at most {MOST_RANKS:,} ranks are supported (application.rank_count)"
-    context.wiring.require("placement.rank_count fits", reason, fits, counts)
-    nodes: dict[str, Reference] = {
-        "needed_count": context.nodes_needed,
-        "available_count": "platform.node_count",
-    }
+    context.wiring.require_fit("placement.rank_count", reason, context.rank_count, Quantity(MOST_RANKS, ONE))
     reason = "the ranks need more nodes than the platform has (platform.node_count)"
-    context.wiring.require("placement.nodes_needed fits", reason, fits, nodes)
+    context.wiring.require_fit(NODES_NEEDED, reason, context.nodes_needed, NODE_COUNT)
     _require_memory(context)
 
 

@@ -7,15 +7,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from whatif.axes import first_number
-from whatif.core.energy import NODES_NEEDED
 from whatif.core.evaluate import Evaluation, evaluate
+from whatif.core.parameter_paths import NODES_NEEDED, RANK_COUNT
 from whatif.core.term import Program
 from whatif.errors import abridged
 from whatif.units import counted
 
 _WARNING: Final = "warning: "
 _PLATFORM: Final = "platform."
-PLACED: Final = ("application.rank_count", NODES_NEEDED)
+PLACED: Final = (RANK_COUNT, NODES_NEEDED)
 """Ranks, and the nodes that they take."""
 _NAMED: Final = 4
 """Machines named in front of a note."""

@@ -13,10 +13,9 @@ import numpy as np
 from whatif import units
 from whatif.core.context import Context
 from whatif.core.evaluate import REFUSED
-from whatif.core.phases.link_sharing import TOPOLOGY, topology_inputs
+from whatif.core.phases.link_sharing import NO_COUNTS, TOPOLOGY, TopologyCounts, topology_inputs
 from whatif.core.phases.message import injection_bandwidth, parameters_at
 from whatif.core.phases.message_charges import wire_charges
-from whatif.core.phases.node_links import LinkBandwidths
 from whatif.core.term import Reference
 from whatif.errors import UsageError, WhatifError
 from whatif.models.charges import (
@@ -29,6 +28,7 @@ from whatif.models.charges import (
     ProtocolCharges,
     SharedRates,
 )
+from whatif.models.congestion import LinkBandwidths
 from whatif.models.patterns import block_nodes, nested_domains
 from whatif.models.quantities import BytesPerSecond, Core, FloatArray, Fraction, Seconds
 from whatif.models.reductions import TRAFFIC
@@ -41,10 +41,8 @@ from whatif.simulation.schedule import Costs, Places, Schedule
 from whatif.simulation.topology import Topology, topology_of
 
 Limits = Annotated[FloatArray, units.BYTE, Core("kind")]
-LinkCounts = Annotated[FloatArray, units.ONE, Core("dimension")]
 NO_LINKS: LinkBandwidths = np.empty(0)
 NO_LATENCY: FloatArray = np.zeros(())
-NO_COUNTS: LinkCounts = np.empty(0)
 NO_RATES: SharedRates = np.empty((0, 3))
 NO_CROSS_TRAFFIC: FloatArray = np.zeros(())
 UNLIMITED: FloatArray = np.full((), np.inf)
@@ -60,7 +58,7 @@ class MachineInputs(NamedTuple):
     limits: Limits
     link_bandwidths: LinkBandwidths = NO_LINKS
     link_latency: Seconds = NO_LATENCY
-    link_counts: LinkCounts = NO_COUNTS
+    link_counts: TopologyCounts = NO_COUNTS
     cross_traffic: Fraction = NO_CROSS_TRAFFIC
     injection_bandwidth: BytesPerSecond = UNLIMITED
     reducing_bandwidth: BytesPerSecond = UNLIMITED

@@ -16,6 +16,7 @@ import numpy as np
 
 from whatif.axes import first_number
 from whatif.core.answer_words import larger_is_better
+from whatif.core.parameter_paths import RANK_COUNT
 from whatif.core.result import Result, array_of
 from whatif.core.sweep_figure import suiting
 from whatif.errors import UsageError
@@ -24,11 +25,10 @@ from whatif.plotting.description import AxisDescription, HeatMap, PlotDescriptio
 from whatif.units import ONE, SECOND
 from whatif.vocabulary import Relation
 
-RANKS: Final = "application.rank_count"
 _LABELS: Final = {"speedup": "speedup over {}", "efficiency": "parallel efficiency", "ratio": "ratio to {}"}
 _NEEDS: Final = {
     "speedup": "needs a time or a rate",
-    "efficiency": f"needs a time over `{RANKS}`",
+    "efficiency": f"needs a time over `{RANK_COUNT}`",
 }
 Transform = Callable[[FloatArray, FloatArray, FloatArray, FloatArray], FloatArray]
 """Values at some x from those of their curve, its x and its y."""
@@ -38,7 +38,7 @@ def relations(result: Result, y: str) -> tuple[Relation, ...]:
     """Scales of y that a sweep can be drawn on: speedup for times and rates, efficiency for times over ranks."""
     dimension = result.dimensions[y]
     speedup: tuple[Relation, ...] = ("speedup",) if dimension == SECOND or larger_is_better(dimension) else ()
-    ranks = bool(result.grid.axes) and next(iter(result.grid.axes[0].parameters)) == RANKS and dimension == SECOND
+    ranks = bool(result.grid.axes) and next(iter(result.grid.axes[0].parameters)) == RANK_COUNT and dimension == SECOND
     return ("value", *speedup, *(("efficiency",) if ranks else ()), "ratio")
 
 

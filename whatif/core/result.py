@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from whatif.axes import Grid
 from whatif.core.calibration_notes import model_notes
-from whatif.core.evaluate import Evaluation, Texts
-from whatif.core.fit_range import Points, extrapolations
+from whatif.core.evaluate import Evaluation, Points, Texts, distinct, listed_at
+from whatif.core.fit_range import extrapolations
 from whatif.core.machine_notes import notes_by_machine
 from whatif.core.term import Program, no_result
 from whatif.core.uncertainty import Bands, Sampling, bands_of
@@ -105,7 +105,7 @@ class Result(Presentable):
         """Reasons why points are infeasible, each once."""
         if self.forbidden is None and np.isfinite(self.columns["total_time"]).all():
             return ()
-        return tuple(text for text in dict.fromkeys(self.reason.ravel().tolist()) if text)
+        return distinct(self.reason)
 
     def obstacle(self) -> str:
         """Reasons why points are infeasible, with the numbers of a single one."""
@@ -218,14 +218,11 @@ class Result(Presentable):
 
     def _beyond(self) -> Texts:
         """Phases outside the range they were fitted in, at every point."""
-        phases = np.full(self.grid.shape, "", dtype=object)
         places: dict[str, Points] = {}
         for text, where in self.extrapolated.items():
             name = text.partition(":")[0]
             places[name] = places.get(name, np.False_) | where
-        for name, where in places.items():
-            phases = np.where(where, np.where(phases == "", name, phases + f", {name}"), phases)
-        return phases
+        return listed_at(places, self.grid.shape)
 
     def _coordinate(self, path: str) -> Column:
         parameter = self.program.parameters.get(path)

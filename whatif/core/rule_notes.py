@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from whatif.core.energy import GPU
 from whatif.core.evaluate import Evaluation, evaluate
+from whatif.core.parameter_paths import GPU
 from whatif.core.term import Program
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import DEFAULT

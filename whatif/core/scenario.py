@@ -27,7 +27,7 @@ from whatif.schema.removal import removes
 from whatif.schema.rewriting import rewritten
 from whatif.schema.scenario_spec import ScenarioSpec
 from whatif.schema.stated_tables import REMOVED
-from whatif.schema.toml import Document
+from whatif.schema.toml import Document, key_path
 from whatif.units import Dimension
 
 _SHOWN: Final = 5
@@ -176,7 +176,7 @@ class Scenario:
 
     def _drops(self, path: str) -> bool:
         """Whether only an override states the key that `none` removes."""
-        key, others = tuple(path.split(".")), {name: text for name, text in self.overrides.items() if name != path}
+        key, others = key_path(path), {name: text for name, text in self.overrides.items() if name != path}
         try:
             layers = self._loaded(others, self.platform).layers
         except InvalidFileError:

@@ -13,6 +13,7 @@ import numpy as np
 from whatif.axes import Axis, Grid, first_number
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.grid_run import run_whole
+from whatif.core.parameter_paths import RANK_COUNT
 from whatif.core.result import Result, result_of
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import PLATFORM_PARAMETER, file_axes, grid_of, parse_axis, swept_parameter
@@ -26,6 +27,7 @@ from whatif.schema.relative import absolute
 from whatif.schema.removal import is_known, removes
 from whatif.schema.scenario_spec import ScenarioSpec
 from whatif.schema.stated_tables import REMOVED
+from whatif.schema.toml import key_path
 from whatif.units import Quantity, exact_quantity, format_quantity
 
 CURVE_POINTS: Final = 200
@@ -33,11 +35,10 @@ FAMILY_POINTS: Final = 25
 """Points along the first axis, and along a second one, unless a range is given."""
 SIMULATED_POINTS: Final = 9
 """Points of a curve of simulated runs of HPL."""
-_RANK_COUNT: Final = "application.rank_count"
 _FIRST_SWEPT: Final = (
     "application.matrix_size",
     "platform.node.gpu_count",
-    _RANK_COUNT,
+    RANK_COUNT,
     "platform.node.gpu.dram_bandwidth",
     "platform.node.host.memory_bandwidth",
 )
@@ -184,11 +185,11 @@ class Session:
     def _unstated(self, path: str) -> bool:
         """Whether a path is an optional value without default that no file states."""
         known = self.program.parameters
-        return path not in known and is_known(ScenarioSpec, self.program.loaded.layers, tuple(path.split(".")))
+        return path not in known and is_known(ScenarioSpec, self.program.loaded.layers, key_path(path))
 
     def _removable(self, path: str) -> bool:
         """Whether `none` removes the value of a path, and is not one of its choices."""
-        return removes(ScenarioSpec, self.program.loaded.layers, tuple(path.split(".")))
+        return removes(ScenarioSpec, self.program.loaded.layers, key_path(path))
 
     def absolute(self, path: str, text: str) -> str:
         """Value of a text that may be relative to the present value of a parameter; other texts are returned."""
@@ -349,7 +350,7 @@ def default_range(parameter: Parameter, at: Evaluation, points: int = CURVE_POIN
         return f"{0.01 if domain.above_minimum else 0} .. 1 linear {min(points, 100)}"
     if parameter.field.domain.whole and value <= 64:
         return f"{max(domain.minimum, 0):g} .. {min(max(16, 4 * value), domain.maximum):g} step 1"
-    if parameter.path == _RANK_COUNT:  # Between them are primes, on whose grids of N x 1 x 1 ranks nobody runs.
+    if parameter.path == RANK_COUNT:  # Between them are primes, on whose grids of N x 1 x 1 ranks nobody runs.
         return ", ".join(f"{value * 2.0**octave:.0f}" for octave in range(-3, octaves + 1))
     if value <= 0:
         unit = "" if str(parameter.dimension) == "1" else f" {parameter.dimension}"

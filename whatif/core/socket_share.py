@@ -6,6 +6,7 @@ from collections.abc import Callable, Container
 from typing import Final, NamedTuple
 
 from whatif.core.context import Context
+from whatif.core.parameter_paths import CPU, NODE
 from whatif.core.term import Reference, parameters_in
 from whatif.models.ranks import ranks_per_socket, sharing_count
 from whatif.models.reductions import reduced_set
@@ -30,8 +31,6 @@ from whatif.models.sockets import (
 from whatif.schema.kernel_phase import KernelPhase
 from whatif.units import ONE, Quantity
 
-NODE: Final = "platform.node"
-CPU: Final = f"{NODE}.cpu"
 HOST_BANDWIDTH: Final = f"{NODE}.host.memory_bandwidth"
 THREADS: Final = "application.threads_per_rank"
 CORES: Final = f"{CPU}.core_count"

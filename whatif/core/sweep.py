@@ -23,6 +23,7 @@ from whatif.schema.parameters import Parameter
 from whatif.schema.relative import absolute
 from whatif.schema.scenario_spec import ScenarioSpec
 from whatif.schema.shipped import KINDS, find
+from whatif.schema.toml import key_path
 
 if TYPE_CHECKING:
     from whatif.core.scenario import Scenario
@@ -174,7 +175,7 @@ def may_be_stated(path: str, program: Program) -> bool:
     merged = program.loaded.layers.merged
 
     def knows(inner: str, word: str) -> bool:
-        return word in known_keys(ScenarioSpec, merged, tuple(inner.split(".")))
+        return word in known_keys(ScenarioSpec, merged, key_path(inner))
 
     # A table that is not stated may be, in a table that is.
     outer, _, name = table.rpartition(".")

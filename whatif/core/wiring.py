@@ -13,10 +13,13 @@ from whatif.core.expression_terms import ExpressionFunction
 from whatif.core.term import Argument, Constraint, Reference, Signature, Term, signature
 from whatif.errors import InvalidFileError, Problem, did_you_mean
 from whatif.models.quantities import Count, FloatArray, Seconds, model
+from whatif.models.ranks import fits
+from whatif.models.workload import repeated
 from whatif.schema.expressions import Expression, ExpressionError, dimension_of
 from whatif.schema.fields import MoneyField, QuantityField
 from whatif.schema.load import Loaded
 from whatif.schema.parameters import DEFAULT, Parameter
+from whatif.schema.toml import key_path
 from whatif.units import Dimension, Quantity
 
 MAXIMUM_CHAIN = 100
@@ -79,6 +82,10 @@ class Wiring:
         """Name of an added term: the sum of others."""
         return self.add(name, total, {part: part for part in parts})
 
+    def repeat(self, name: str, once: Reference, count: Reference) -> str:
+        """Name of an added term: a time that occurs some number of times."""
+        return self.add(name, repeated, {"once_time": once, "repeat_count": count})
+
     def require(
         self,
         name: str,
@@ -91,9 +98,13 @@ class Wiring:
         """Add a constraint: the function is 1 at feasible points."""
         self.constraints.append(Constraint(self.add(name, function, inputs, options=options), reason))
 
+    def require_fit(self, subject: str, reason: str, needed: Reference, available: Reference) -> None:
+        """Add the constraint that a required number is available."""
+        self.require(f"{subject} fits", reason, fits, {"needed_count": needed, "available_count": available})
+
     def problem(self, path: str, message: str) -> None:
         """Record a problem of the files at a path."""
-        self.problems.append(self.loaded.layers.problem(tuple(path.split(".")), message))
+        self.problems.append(self.loaded.layers.problem(key_path(path), message))
 
     def raise_problems(self) -> None:
         """Raise `InvalidFileError` with all recorded problems, if any."""

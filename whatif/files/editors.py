@@ -11,6 +11,7 @@ from typing import Final
 from whatif.errors import UsageError
 from whatif.schema.load import Loaded
 from whatif.schema.shipped import shipped_folder
+from whatif.schema.toml import key_path
 
 _USUAL: Final = ("+{line}", "{file}")
 _PLACE: Final = "{file}:{line}"
@@ -56,7 +57,7 @@ def place_of(path: str, loaded: Loaded, scenario: Path) -> FilePlace | None:
     Files that came with the program are left out, as a scenario states other values for them; None if there are no
     others.
     """
-    key = tuple(path.split("."))
+    key = key_path(path)
     own = [layer for layer in loaded.layers.items if layer.document.folder is not None]
     own = [layer for layer in own if not came_with_program(Path(layer.document.name))]
     for length in range(len(key), 0, -1):

@@ -32,7 +32,7 @@ from whatif.fitting.fit_result import Fit
 from whatif.fitting.library_points import ALGORITHMS, CollectivePoints, LibrarySheet
 from whatif.models.quantities import FloatArray
 from whatif.schema.platform_spec import Grade
-from whatif.table import Column, Table, share_column, text_column
+from whatif.table import Column, Table, share_column, text_column, warned
 from whatif.table_writers import column_lines
 from whatif.units import BYTE, ONE, SECOND, counted, format_quantity
 
@@ -89,7 +89,7 @@ def fitted_collectives(
     """The fit as a table of parameters, with its points and notes."""
     fits = () if fit.library is None else tuple(fit.library.fits())
     points = _point_table(fit) if fits else table_of_tables(list(fit.tables))
-    notes = tuple(f"warning: {line}" for line in (*warnings, *_without_freedom(fit.library), *_impossible(fits)))
+    notes = warned([*warnings, *_without_freedom(fit.library), *_impossible(fits)])
     return FittedCollectives(
         fit,
         fits,

@@ -19,7 +19,7 @@ from whatif.fitting.processors import Processors, in_words, slow_in_words, sprea
 from whatif.importers.rows import joined
 from whatif.schema.blas_kernels import KERNEL_NAMES
 from whatif.schema.platform_spec import Grade
-from whatif.table import Table
+from whatif.table import Table, warned
 from whatif.table_writers import column_lines
 from whatif.units import ONE
 
@@ -136,7 +136,7 @@ def _remarks(fit: CalibrationFit, *, shortened: bool) -> Iterator[str]:
             warnings += slow_in_words(fit.processors)
     else:
         yield from fit.remarks
-    yield from (f"warning: {line}" for line in dict.fromkeys(warnings))
+    yield from warned(warnings)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from whatif.fitting.fit_tables import parameter_table
 from whatif.plotting.presentable import Presentable
 from whatif.schema.load import load_platform_document
 from whatif.schema.platform_spec import PlatformSpec
-from whatif.table import Table
+from whatif.table import Table, warned
 from whatif.vocabulary import DISTANCES
 
 PROCESSORS = "kernels.processors"
@@ -65,7 +65,7 @@ class FittedPlatform(Presentable, Generic[Detail]):
         folders = tuple(map(Path, platform_dirs))
         _refuse_other_entries(path, load_platform_document(present(path, extends), folders)[0], change)
         write_platform(path, change, extends, folders)
-        return f"written: {path}", *dict.fromkeys(f"warning: {line}" for line in unfitted_tables(path, change, folders))
+        return f"written: {path}", *warned(unfitted_tables(path, change, folders))
 
 
 def _refuse_other_entries(path: Path, platform: PlatformSpec, change: PlatformChange) -> None:

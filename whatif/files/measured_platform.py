@@ -25,7 +25,7 @@ from whatif.schema.platform_spec import Grade
 from whatif.schema.shipped import require_name
 from whatif.schema.toml import FORMAT_LINE, Document, parse_document
 from whatif.schema.toml_text import toml_value
-from whatif.table import Table
+from whatif.table import Table, warned
 from whatif.units import BYTE, BYTE_PER_SECOND, FLOP_PER_SECOND, ONE, Dimension, counted, format_quantity
 
 BASE: Final = "generic_cpu"
@@ -52,9 +52,8 @@ class MeasuredPlatform(Presentable):
         """Warnings of the measurements and their fits, and what was not measured."""
         found = self.measurements
         lines = [*found.warnings, *(line for part in self._parts for line in part.warnings)]
-        warnings = [f"warning: {line}" for line in dict.fromkeys(lines)]
         missing = [f"messages were not measured: {found.no_messages}"] if found.messages is None else []
-        return *warnings, *missing
+        return *warned(lines), *missing
 
     def to_toml(self) -> str:
         """Text of the platform file."""

@@ -19,7 +19,7 @@ from whatif.schema.load import load_platform_document
 from whatif.schema.parameters import covers, provenance
 from whatif.schema.platform_spec import Grade
 from whatif.schema.shipped import shipped_folder
-from whatif.schema.toml import FORMAT_LINE, Document, KeyPath, parse_document, read_document, walk
+from whatif.schema.toml import FORMAT_LINE, Document, KeyPath, key_path, parse_document, read_document, walk
 from whatif.schema.toml_sections import with_values
 from whatif.schema.toml_text import rounded, toml_value
 from whatif.table import Table
@@ -155,8 +155,8 @@ def _joined(old: Mapping[str, Any] | None, new: dict[str, Any]) -> dict[str, Any
 def platform_text(document: Document, change: PlatformChange) -> str:
     """The text of a platform file with a change; everything else stays as it is, to the byte."""
     old_fits: Mapping[str, Any] = document.data.get("fits", {})
-    values: dict[KeyPath, str | None] = {tuple(path.split(".")): _literal(text) for path, text in change.values.items()}
-    values |= {tuple(path.split(".")): toml_value(items) for path, items in change.lists.items()}
+    values: dict[KeyPath, str | None] = {key_path(path): _literal(text) for path, text in change.values.items()}
+    values |= {key_path(path): toml_value(items) for path, items in change.lists.items()}
     entry = toml_value({"grade": change.grade, "source": change.source})
     values |= {("sources", pattern): entry for pattern in _patterns(change, document.data)}
     for path, (grade, source) in change.sources.items():
@@ -178,9 +178,9 @@ def _literal(text: str) -> str:
 def _patterns(change: PlatformChange, data: Mapping[str, Any]) -> list[str]:
     """The `[sources]` entries that values need: each covers as much as it can without other values of the file."""
     patterns: dict[str, None] = {}
-    fitted = {tuple(path.split(".")) for path in change.paths if change.source_of(path) == change.source}
+    fitted = {key_path(path) for path in change.paths if change.source_of(path) == change.source}
     others = [path for path, _ in walk(data) if path not in fitted and path[0] not in ("sources", "fits")]
-    present = [tuple(pattern.split(".")) for pattern in data.get("sources", {})]
+    present = [key_path(pattern) for pattern in data.get("sources", {})]
     for keys in fitted:
         deepest = max((len(item) for item in present if covers(item, keys)), default=0)
         least = max(deepest, _TABLE)
@@ -266,6 +266,6 @@ def verified_text(path: Path, document: Document, change: PlatformChange, folder
     except InvalidFileError as error:
         raise UsageError(f"{path}: not written: it would not load: {error}") from None
     for parameter in change.paths:
-        if provenance(tuple(parameter.split(".")), layers)[0] != change.source_of(parameter):
+        if provenance(key_path(parameter), layers)[0] != change.source_of(parameter):
             raise UsageError(f"{path}: not written: `{parameter}` is written in a way that only an editor can change")
     return text

@@ -13,7 +13,7 @@ from whatif.files.scenario_edits import put_text
 from whatif.paths import is_file
 from whatif.schema.parameters import stated_parameters
 from whatif.schema.study_file import StudyFile, open_study
-from whatif.schema.toml import Document, KeyPath, Layer, parse_document
+from whatif.schema.toml import Document, KeyPath, Layer, key_path, parse_document
 from whatif.schema.toml_sections import with_values
 from whatif.schema.toml_text import toml_value
 
@@ -29,7 +29,7 @@ def edited_study(document: Document, overrides: Mapping[str, Any], path: Path) -
     """
     wanted = _texts(open_study(document, overrides))
     layer = Layer(document)
-    keys: dict[KeyPath, Any] = {tuple(path.split(".")): value for path, value in overrides.items()}
+    keys: dict[KeyPath, Any] = {key_path(path): value for path, value in overrides.items()}
     values: dict[KeyPath, str | None] = {key: _literal(str(its), layer.stated(key)) for key, its in keys.items()}
     try:
         text = with_values(document.text, values)

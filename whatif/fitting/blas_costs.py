@@ -22,11 +22,11 @@ from whatif.fitting.blas_models import (
     held_out_residuals,
     preferred,
 )
+from whatif.fitting.blas_regression import NOISES
 from whatif.fitting.blas_samples import Samples, samples_of
 from whatif.fitting.fit_result import Fit, range_of
 from whatif.fitting.input_checks import POOR
 from whatif.fitting.processors import Processors, processors
-from whatif.fitting.regression import NOISES
 from whatif.models.quantities import FloatArray
 from whatif.schema.blas_kernels import KERNEL_NAMES
 from whatif.table import Column, Table

@@ -15,8 +15,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.fitting.blas_regression import NOISES, Noise, Regression, regression
 from whatif.fitting.blas_samples import Samples
-from whatif.fitting.regression import NOISES, Noise, Regression, non_negative, regression
+from whatif.fitting.linear import non_negative
 from whatif.models.quantities import FloatArray
 from whatif.vocabulary import MATRIX_TERMS
 

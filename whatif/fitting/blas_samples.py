@@ -12,8 +12,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError
+from whatif.fitting.blas_regression import robust
 from whatif.fitting.input_checks import LONGEST_TIME
-from whatif.fitting.regression import robust
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
 from whatif.vocabulary import MATRIX_TERMS

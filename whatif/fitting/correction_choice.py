@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.fitting.regression import non_negative
+from whatif.fitting.linear import non_negative
 from whatif.models.quantities import FloatArray
 
 _GAIN: Final = 0.01

@@ -62,11 +62,11 @@ def point_table(fit: NetworkFit) -> Table:
     )
 
 
-def network_notes(fit: NetworkFit) -> dict[str, str]:
-    """Protocol limits and the recommended model of sharing."""
+def limit_notes(fit: NetworkFit) -> dict[str, str]:
+    """Protocol limits, and whether they were found or given."""
     limits = {"short_limit": fit.short_limit, "eager_limit": fit.eager_limit}
     texts = {name: format_quantity(limit, BYTE, 6) for name, limit in limits.items()}
-    return {**texts, "limits": "found" if fit.limits.found else "given", "recommendation": fit.recommendation}
+    return {**texts, "limits": "found" if fit.limits.found else "given"}
 
 
 def limits_in_words(fit: NetworkFit) -> list[str]:
@@ -102,8 +102,3 @@ def host_points(fit: HostFit) -> Table:
             "residual": share_column(fit.fitted / fit.measured - 1),
         }
     )
-
-
-def warned(lines: Iterable[str]) -> tuple[str, ...]:
-    """Distinct lines as notes that begin with `warning:`."""
-    return tuple(f"warning: {line}" for line in dict.fromkeys(lines))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from whatif.errors import UsageError, require_level
 from whatif.fitting.fit_result import root_mean_square
 from whatif.fitting.grid_runs import RATES, Columns, GridRuns, LinearRows, rows_of, runs_of, total_terms
-from whatif.fitting.regression import non_negative
+from whatif.fitting.linear import non_negative
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
 from whatif.vocabulary import GridWeighting

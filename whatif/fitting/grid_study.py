@@ -14,7 +14,7 @@ from whatif.fitting.grid_advice import constants, next_run, predict, unidentifie
 from whatif.fitting.grid_plan import next_candidates, planned
 from whatif.fitting.grid_runs import COUNTED, PLANNED, GridRuns, canonical, is_count, unused
 from whatif.fitting.grid_tables import advice_table, grid_parameter_table, prediction_table, runs_table
-from whatif.table import Column, Table
+from whatif.table import Column, Table, warned
 from whatif.units import ONE, UnitError, parse_quantity
 from whatif.vocabulary import GRID_WEIGHTINGS, GridWeighting
 
@@ -108,7 +108,7 @@ def _remarks(fit: GridFit) -> Iterator[str]:
     late = int((fit.runs.rest < 0).sum())
     if late:
         yield f"warning: {late} runs have more computation and communication than total time"
-    yield from (f"warning: {line}" for line in dict.fromkeys(unidentified(fit)))
+    yield from warned(unidentified(fit))
     yield from (f"note: {line}" for line in dict.fromkeys(weakly_identified(fit)))
     spreads = {kind: fit.scatter(kind) for kind in fit.spread}
     for kind, spread in spreads.items():

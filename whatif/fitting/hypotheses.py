@@ -34,8 +34,6 @@ class Fits:
     """Standard errors, shaped as the coefficients."""
     values: FloatArray
     """Shape (points,)."""
-    weights: FloatArray
-    """Shape (points,): 1/σ² but for a factor."""
     residuals: FloatArray
     """Measured - fitted, of shape (hypotheses, points)."""
     left_out: FloatArray
@@ -48,15 +46,14 @@ class Fits:
 
     @property
     def squares(self) -> FloatArray:
-        """Weighted sum of the squared residuals, of shape (hypotheses,)."""
-        total: FloatArray = self.residuals**2 @ self.weights
+        """Sum of the squared residuals, of shape (hypotheses,)."""
+        total: FloatArray = (self.residuals**2).sum(axis=1)
         return total
 
     @property
     def squares_about_mean(self) -> float:
-        """Weighted sum of the squared residuals of the constant alone."""
-        mean = self.weights @ self.values / self.weights.sum()
-        return float(self.weights @ (self.values - mean) ** 2)
+        """Sum of the squared residuals of the constant alone."""
+        return float(((self.values - self.values.mean()) ** 2).sum())
 
     @property
     def term_f(self) -> FloatArray:
@@ -98,18 +95,18 @@ def probability(f: FloatArray, terms: int, freedom: int) -> FloatArray:
     return tail
 
 
-def least_squares(columns: FloatArray, chosen: IntArray, values: FloatArray, weights: FloatArray) -> Fits:
+def least_squares(columns: FloatArray, chosen: IntArray, values: FloatArray) -> Fits:
     """`values = c_0 + sum_k c_k columns[:, chosen[h, k]]` for each row h of `chosen`, by QR of centred columns.
 
-    `columns` is of shape (points, columns), `chosen` of (hypotheses, terms), `values` and `weights` of (points,); there
-    must be more points than coefficients.
+    `columns` is of shape (points, columns), `chosen` of (hypotheses, terms), `values` of (points,); there must be more
+    points than coefficients.
     """
     count, terms = len(values), chosen.shape[1]
-    share, root = weights / weights.sum(), np.sqrt(weights)
+    share = np.full(count, 1 / count)
     means, mean = share @ columns, share @ values
-    centred = (columns - means) * root[:, None]
+    centred = columns - means
     norms = np.linalg.norm(centred, axis=0)
-    flat = norms <= _SINGULAR * np.linalg.norm(columns * root[:, None], axis=0)
+    flat = norms <= _SINGULAR * np.linalg.norm(columns, axis=0)
     norms = np.where(flat, 1.0, norms)
     directions, triangle = np.linalg.qr((centred / norms)[:, chosen].transpose(1, 0, 2))
     diagonal = np.abs(np.diagonal(triangle, axis1=1, axis2=2))
@@ -117,21 +114,20 @@ def least_squares(columns: FloatArray, chosen: IntArray, values: FloatArray, wei
     triangle[lost] = np.eye(terms)
     inverse = np.linalg.inv(triangle)
 
-    about_mean = (values - mean) * root
+    about_mean = values - mean
     along = np.einsum("hnk,n->hk", directions, about_mean)
     residuals = about_mean - np.einsum("hnk,hk->hn", directions, along)
     variance = (residuals**2).sum(axis=1) / (count - terms - 1)
     slopes = np.einsum("hjk,hk->hj", inverse, along) / norms[chosen]
     constant = mean - (slopes * means[chosen]).sum(axis=1)
     to_origin = np.einsum("hj,hjk->hk", means[chosen] / norms[chosen], inverse)
-    of_constant = 1 / weights.sum() + (to_origin**2).sum(axis=1)
+    of_constant = 1 / count + (to_origin**2).sum(axis=1)
     spread = np.column_stack((of_constant, (inverse**2).sum(axis=2) / norms[chosen] ** 2))
     kept = 1 - share - (directions**2).sum(axis=2)
-    residuals /= root
     # A point that alone determines a coefficient cannot be predicted from the others.
     left_out = residuals / np.where(kept > _SINGULAR, kept, np.nan)
     coefficients = np.column_stack((constant, slopes))
     errors = np.sqrt(variance[:, None] * spread)
     for result in (coefficients, errors, residuals, left_out):
         result[lost] = np.nan
-    return Fits(columns, chosen, coefficients, errors, values, weights, residuals, left_out)
+    return Fits(columns, chosen, coefficients, errors, values, residuals, left_out)

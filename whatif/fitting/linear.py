@@ -1,5 +1,5 @@
-"""Least squares: lines `y = a + b x` from sums, so that a fit costs the same for any number of points, and positive
-parameters of nonlinear residuals."""
+"""Least squares: lines `y = a + b x` from sums, so that a fit costs the same for any number of points, coefficients
+that are not negative, and positive parameters of nonlinear residuals."""
 
 from __future__ import annotations
 
@@ -42,6 +42,19 @@ def _rest(sums: FloatArray, intercept: FloatArray, slope: FloatArray) -> FloatAr
     along = 2 * intercept * (slope * wx - wy) - 2 * slope * wxy
     rest: FloatArray = np.maximum(wyy + along + intercept**2 * w + slope**2 * wxx, 0.0)
     return rest
+
+
+def non_negative(terms: FloatArray, values: FloatArray, scale: FloatArray) -> FloatArray:
+    """Coefficients >= 0 with the least sum of ((values - terms . coefficients) / scale)²."""
+    from scipy.optimize import nnls
+
+    weighted = terms / scale[:, None]
+    norms = np.linalg.norm(weighted, axis=0)
+    norms[norms == 0] = 1.0
+    # The triangle of a decomposition has the same least squares as the many points, in as many rows as columns.
+    triangle: FloatArray = np.asarray(np.linalg.qr(np.column_stack((weighted / norms, values / scale)), mode="r"))
+    solution: FloatArray = nnls(triangle[:, :-1], triangle[:, -1])[0] / norms
+    return solution
 
 
 def positive_values(

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from whatif.errors import UsageError
 from whatif.fitting.fit_result import Fit, range_of, root_mean_square
 from whatif.fitting.input_checks import POOR, falls, refuse_invalid_numbers
-from whatif.fitting.linear import bounded_line, covariance, moments
+from whatif.fitting.linear import bounded_line, covariance, moments, non_negative
 from whatif.fitting.mixture import Mixture, mixture
-from whatif.fitting.regression import non_negative
 from whatif.fitting.segments import Segments, segmented
 from whatif.models.quantities import FloatArray
 from whatif.table import Column, Table, share_column

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from math import isclose
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,8 @@ from whatif.fitting.hypotheses import Fits, least_squares, probability
 from whatif.fitting.normal_form import EXPONENTS, FALLING, Factor, Normal, Term, value_of
 from whatif.models.quantities import FloatArray
 
-Statistic = Literal["mean", "median"]
-Weighting = Literal["uniform", "relative"]
 LEVEL: Final = 0.05
+"""Significance level of the F test of each term."""
 FEWEST: Final = 3
 """Different values of a variable without which no term of it can be tested."""
 ENOUGH: Final = 5
@@ -69,7 +68,6 @@ class Search:
 class _Points:
     variables: Mapping[str, FloatArray]
     values: FloatArray
-    weighting: Weighting
 
     def __len__(self) -> int:
         return len(self.values)
@@ -79,46 +77,36 @@ def search(
     variables: Mapping[str, FloatArray],
     response: FloatArray,
     *,
-    statistic: Statistic = "mean",
-    weighting: Weighting = "uniform",
-    most_terms: int | None = None,
-    level: float = LEVEL,
-    non_negative: bool = False,
     positive_beyond: bool = False,
     kept: int = 10,
 ) -> Search:
     """The best models of `response`, all arrays of shape (runs,); runs at equal points are repetitions.
 
-    Repetitions count as one point with their mean, as in Extra-P, or their median. `weighting` is that of the squares:
-    `uniform`, as in Extra-P, for a scatter that is the same at all points, or `relative`, with 1/response², for one
-    that grows with the response. `most_terms` is 1 for one variable and 3 for several, as in Extra-P. `level` is that
-    of the F test of each term, divided by the number of products of several variables (Bonferroni). Coefficients may
-    be negative, as in Extra-P, without `non_negative`; but a model of a response above 0 in all runs is above 0 in all
-    of them too, and with `positive_beyond` where variables are up to `FAR` times as large (`beyond`). `kept` models are
-    returned.
+    As in Extra-P, repetitions count as one point with their mean, all points weigh the same, and a model has one term
+    of one variable and up to `MOST_TERMS` of several. `LEVEL` of the F test of each term is divided by the number of
+    products of several variables (Bonferroni). Coefficients may be negative, as in Extra-P; but a model of a response
+    above 0 in all runs is above 0 in all of them too, and with `positive_beyond` where variables are up to `FAR` times
+    as large (`beyond`). `kept` models are returned.
     Logarithms are left out for a variable with values below 1. Raises `UsageError` for arrays of different lengths,
     values that are not finite, negative variables, a variable that does not vary, and runs without a line of at least
     three points along each variable.
     """
-    most = most_terms if most_terms is not None else 1 if len(variables) == 1 else MOST_TERMS
-    if not 0 < most <= MOST_TERMS or not 0 < level <= 1 or kept < 1:
-        raise UsageError(f"a search needs 1 to {MOST_TERMS} terms, a level above 0 to 1 and at least one model to keep")
-    points = _points(variables, response, statistic, weighting)
+    points = _points(variables, response)
     warnings = list(_cautions(points))
     if len(points.variables) == 1:
-        terms, tried, tested = _alone(points), 0, level
+        terms, tried, most, level = _alone(points), 0, 1, LEVEL
     else:
         lines = [_line(points, name, warnings) for name in points.variables]
         terms, tried = _products(lines)
-        tested = level / max(len(terms), 1)
+        most, level = MOST_TERMS, LEVEL / max(len(terms), 1)
     fits = _fits(points, terms, most)
     known = [points.variables, *([beyond(points.variables)] if positive_beyond else [])]
     known = known if points.values.min() > 0 else []
     allowed = [np.logical_and.reduce([_is_positive(fit, terms, x) for x in known]) for fit in fits]
-    models = _ranked(fits, tested, non_negative, allowed)[:kept]
+    models = _ranked(fits, level, allowed)[:kept]
     best = [_normal(terms, fits[at], row, earned) for at, row, earned in models]
     warnings += _doubts(best)
-    return Search(tuple(best), tried + sum(len(fit.chosen) for fit in fits), len(points), tested, tuple(warnings))
+    return Search(tuple(best), tried + sum(len(fit.chosen) for fit in fits), len(points), level, tuple(warnings))
 
 
 def beyond(variables: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
@@ -127,10 +115,8 @@ def beyond(variables: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
     return dict(zip(variables, np.array(list(product(*ends))).T, strict=True))
 
 
-def _points(
-    variables: Mapping[str, FloatArray], response: FloatArray, statistic: Statistic, weighting: Weighting
-) -> _Points:
-    """The different points in ascending order, each with the mean or median of its runs."""
+def _points(variables: Mapping[str, FloatArray], response: FloatArray) -> _Points:
+    """The different points in ascending order, each with the mean of its runs."""
     if not 0 < len(variables) <= MOST_VARIABLES:
         raise UsageError(f"a search takes 1 to {MOST_VARIABLES} variables, not {len(variables)}")
     values = np.asarray(response, dtype=float)
@@ -147,14 +133,8 @@ def _points(
     order = np.lexsort(tuple(columns.values())[::-1])
     table = np.column_stack(tuple(columns.values()))[order]
     starts = np.flatnonzero(np.append(True, (np.diff(table, axis=0) != 0).any(axis=1)))
-    ordered = values[order]
-    if statistic == "mean":
-        one = np.add.reduceat(ordered, starts) / np.diff(starts, append=len(values))
-    else:
-        one = np.array([np.median(runs) for runs in np.split(ordered, starts[1:])])
-    if weighting == "relative" and (one <= 0).any():
-        raise UsageError("relative weights need a response above 0 at all points")
-    return _Points(dict(zip(columns, table[starts].T, strict=True)), one, weighting)
+    means = np.add.reduceat(values[order], starts) / np.diff(starts, append=len(values))
+    return _Points(dict(zip(columns, table[starts].T, strict=True)), means)
 
 
 def _cautions(points: _Points) -> Iterator[str]:
@@ -190,7 +170,7 @@ def _line(points: _Points, name: str, warnings: list[str]) -> _Points:
     sets, which, counts = np.unique(x[inside].reshape(-1, length), axis=0, return_inverse=True, return_counts=True)
     most = int(counts.argmax())
     values = points.values[inside].reshape(-1, length)[which.ravel() == most].mean(axis=0)
-    return _Points({name: sets[most]}, values, points.weighting)
+    return _Points({name: sets[most]}, values)
 
 
 def _advice(points: _Points, name: str, owner: np.ndarray[tuple[int], np.dtype[np.intp]], longest: int) -> str:
@@ -212,7 +192,7 @@ def _products(lines: Sequence[_Points]) -> tuple[list[Term], int]:
         terms = _alone(line)
         fits = _fits(line, terms, 1)
         # A term has to pass its test over all runs: a line alone is too short for it.
-        at, row, _ = _ranked(fits, 1.0, False)[0]
+        at, row, _ = _ranked(fits, 1.0)[0]
         found += [terms[column][0] for column in fits[at].chosen[row]]
         tried += sum(len(fit.chosen) for fit in fits)
     return [product for count in range(1, len(found) + 1) for product in combinations(found, count)], tried
@@ -224,8 +204,7 @@ def _fits(points: _Points, terms: Sequence[Term], most: int) -> list[Fits]:
     varying = float(np.ptp(points.values)) > np.finfo(float).eps * len(points) * float(np.abs(points.values).max())
     largest = min(most, len(terms), len(points) - 2) if varying else 0
     sums = (list(combinations(range(len(terms)), count)) for count in range(largest + 1))
-    weights = 1 / points.values**2 if points.weighting == "relative" else np.ones(len(points))
-    return [least_squares(columns, np.array(chosen, dtype=np.intp), points.values, weights) for chosen in sums]
+    return [least_squares(columns, np.array(chosen, dtype=np.intp), points.values) for chosen in sums]
 
 
 def _is_positive(fit: Fits, terms: Sequence[Term], variables: Mapping[str, FloatArray]) -> NDArray[np.bool_]:
@@ -238,15 +217,13 @@ def _is_positive(fit: Fits, terms: Sequence[Term], variables: Mapping[str, Float
 
 
 def _ranked(
-    fits: Sequence[Fits], level: float, non_negative: bool, allowed: Sequence[NDArray[np.bool_]] | None = None
+    fits: Sequence[Fits], level: float, allowed: Sequence[NDArray[np.bool_]] | None = None
 ) -> list[tuple[int, int, bool]]:
     """Position of each hypothesis in `fits` and whether its terms are significant; the best first."""
     errors, earned, places = [], [], []
     for at, fit in enumerate(fits):
         passed = (probability(fit.term_f, 1, fit.freedom) <= level) & (fit.largest_parts >= LEAST_PART)
         error = np.maximum(fit.smape(fit.left_out), _EXACT)
-        if non_negative:
-            error[(fit.coefficients[:, 1:] < 0).any(axis=1)] = np.nan
         if allowed is not None:
             error[~allowed[at]] = np.nan
         errors.append(error)

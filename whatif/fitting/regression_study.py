@@ -10,7 +10,6 @@ import numpy as np
 
 from whatif.errors import UsageError, require_choice, require_least, require_level
 from whatif.fitting.additive import additive
-from whatif.fitting.fit_tables import warned
 from whatif.fitting.formula import parse_formula
 from whatif.fitting.least_squares import RunsFit, fit_runs
 from whatif.fitting.model_checks import compare, cross_validate, diagnose
@@ -30,7 +29,7 @@ from whatif.fitting.regression_tables import (
 )
 from whatif.limits import REGRESSION_TABLES
 from whatif.models.quantities import FloatArray
-from whatif.table import Table
+from whatif.table import Table, warned
 from whatif.vocabulary import INTERVAL_KINDS, IntervalKind
 
 LEVEL: Final = 0.95

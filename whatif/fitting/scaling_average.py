@@ -138,26 +138,28 @@ class ScalingModel:
         centres = _mean(found, self._weights(found, origins.series, origins.known))[0]
         self._average = Experience(origins, origins.errors(centres), np.array(AVERAGE_PRIOR), _AVERAGE_STRENGTH)
 
-    def predict(self, problems: Problems, series: IntArray, scatter: FloatArray) -> Averages:
-        """Predictions for series, from all their origins; `scatter` is that of repeated runs, of the logarithm."""
-        return self._averages(problems, series, scatter, None)
+    def predict(
+        self, problems: Problems, series: IntArray, scatter: FloatArray, before: IntArray | None = None
+    ) -> Averages:
+        """Predictions for series, from their origins `before` a position, or from all of them.
+
+        `scatter` is that of repeated runs, of the logarithm.
+        """
+        found = predictions(problems)
+        weights = self._weights(found, series, before)
+        centre, spread = _mean(found, weights)
+        variance = self._average.mean_square(series, before) * problems.doublings**2 + spread + scatter**2
+        return Averages(centre, np.sqrt(variance), self._average.freedom(series, before), weights)
 
     def at_origins(self, scatter: FloatArray) -> Averages:
         """Prediction of each origin from what was known before."""
-        return self._averages(self._origins.problems, self._origins.series, scatter, self._origins.known)
+        return self.predict(self._origins.problems, self._origins.series, scatter, self._origins.known)
 
     def candidate_errors(self) -> tuple[FloatArray, FloatArray]:
         """Root mean square error of each candidate for a doubling, NaN without any, and number of its errors."""
         counts = np.isfinite(self._errors).sum(axis=1).astype(float)
         with np.errstate(invalid="ignore"):
             return np.sqrt(np.nansum(self._errors**2, axis=1) / counts), counts
-
-    def _averages(self, problems: Problems, series: IntArray, scatter: FloatArray, before: IntArray | None) -> Averages:
-        found = predictions(problems)
-        weights = self._weights(found, series, before)
-        centre, spread = _mean(found, weights)
-        variance = self._average.mean_square(series, before) * problems.doublings**2 + spread + scatter**2
-        return Averages(centre, np.sqrt(variance), self._average.freedom(series, before), weights)
 
     def _weights(self, found: FloatArray, series: IntArray, before: IntArray | None) -> FloatArray:
         raw = np.where(np.isfinite(found), self._candidates.mean_square(series, before) ** -_SHARPNESS, 0.0)

@@ -22,6 +22,7 @@ from whatif.importers.graphs import Batch, Dependencies, Indices, programs
 from whatif.importers.operations import LARGEST_SIZE, LARGEST_TAG, MOST_OPERATIONS, MOST_RANKS
 from whatif.importers.text import refuse
 from whatif.schema.toml import shown_path
+from whatif.simulation.flat_lists import list_items, list_starts
 from whatif.simulation.rank_programs import Kind, RankProgram, Trace
 from whatif.units import NANOSECOND
 
@@ -133,12 +134,12 @@ class _Schedule:
     def _batch(self, first: int, last: int) -> Batch:
         ranks = range(first, last)
         operations: Records = self._joined(self.first, self.appendix, ranks).view(_OPERATION)
-        start = np.concatenate([[0], np.cumsum(self.count[first:last])])
+        start = list_starts(self.count[first:last])
         appendix = self._joined(self.appendix, self.end, ranks).view("<u4")
         room = (self.end - self.appendix)[first:last] // 4
         self._check(operations, start, first)
         owner = np.repeat(np.arange(last - first), self.count[first:last])
-        places = (np.cumsum(room) - room, room, start, owner)
+        places = (list_starts(room)[:-1], room, start, owner)
         after = self._dependencies(operations["then_count"], operations["then"], appendix, places, first)
         started = operations["then_started_count"], operations["then_started"]
         after_started = self._dependencies(*started, appendix, places, first)
@@ -194,8 +195,7 @@ class _Schedule:
         if number.sum() > len(appendix):
             raise refuse(self.file, f"rank {first} or a later one: lists of those that wait overlap")
         source = np.repeat(np.arange(len(number)), number)
-        within = np.arange(len(source)) - np.repeat(np.cumsum(number) - number, number)
-        own = appendix[(offset[owner] + place)[source] + within].astype(np.int64)
+        own = appendix[list_items(offset[owner] + place, number)].astype(np.int64)
         count_of = np.diff(start)[owner[source]]
         if (own >= count_of).any():
             wrong = np.zeros(len(number), dtype=bool)

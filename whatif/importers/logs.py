@@ -19,7 +19,7 @@ from whatif.importers.cell_numbers import numbers_of
 from whatif.importers.run_columns import has_known_unit, run_table
 from whatif.importers.text import chunks, refuse
 from whatif.schema.fields import StrictTable
-from whatif.schema.toml import Layer, Layers, read_document, shown_path
+from whatif.schema.toml import Layer, Layers, key_path, read_document, shown_path
 from whatif.schema.validated import validate
 from whatif.table import Table
 from whatif.units import counted
@@ -105,7 +105,7 @@ class Pattern:
             try:
                 found |= {at: checked(compiled(text), text, int(at.startswith("columns.")))} if text else {}
             except ValueError as error:
-                raise InvalidFileError([document.problem(tuple(at.split(".")), str(error))]) from None
+                raise InvalidFileError([document.problem(key_path(at), str(error))]) from None
         return cls(path.stem, spec, found)
 
     def runs(self, lines: Iterable[str], file_name: str) -> tuple[list[Row], int]:

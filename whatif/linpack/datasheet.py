@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from whatif.core.parameter_paths import NODE
 from whatif.core.phases.host_transfer import LINK_BANDWIDTHS, LINK_SIZES
 from whatif.errors import UsageError
 from whatif.linpack.simulation.costs import (
@@ -26,8 +27,7 @@ from whatif.linpack.simulation.simulator import HostProcessors
 from whatif.models.quantities import FloatArray
 from whatif.models.transfer import effective_bandwidth
 
-_NODE: Final = "platform.node"
-_LINK: Final = f"{_NODE}.host_link"
+_LINK: Final = f"{NODE}.host_link"
 _SPLIT_FRACTION: Final = "application.split_fraction"
 _WAYS: Final = ("write", "read")
 """Operation of the device in a copy to the host, and in one back."""
@@ -106,14 +106,14 @@ def panel_plan_of(parameters: Mapping[str, Any], place: str) -> PanelPlan | None
 
     Raise `UsageError` if parameters of panels on the host are missing.
     """
-    device = (f"{_NODE}.gpu_count", f"{_NODE}.gpu.peak_double_rate", f"{_NODE}.gpu.dram_bandwidth")
+    device = (f"{NODE}.gpu_count", f"{NODE}.gpu.peak_double_rate", f"{NODE}.gpu.dram_bandwidth")
     if place == "device":
         return PanelPlan(device, None) if set(device) <= set(parameters) else None
-    cache = f"{_NODE}.cpu.cache_bandwidth"
-    bandwidth = cache if cache in parameters else f"{_NODE}.host.memory_bandwidth"
-    processors = (f"{_NODE}.socket_count", f"{_NODE}.cpu.peak_double_rate", bandwidth)
+    cache = f"{NODE}.cpu.cache_bandwidth"
+    bandwidth = cache if cache in parameters else f"{NODE}.host.memory_bandwidth"
+    processors = (f"{NODE}.socket_count", f"{NODE}.cpu.peak_double_rate", bandwidth)
     latency = f"{_LINK}.pinned_read_latency"
-    missing = [path for path in (f"{_NODE}.gpu_count", *processors, latency) if path not in parameters]
+    missing = [path for path in (f"{NODE}.gpu_count", *processors, latency) if path not in parameters]
     if missing:
         wanted = ", ".join(f"`{path}`" for path in missing)
         raise UsageError(f'`application.panel_on = "host"` needs {wanted}')
@@ -206,13 +206,13 @@ _DEVICE_BYTES: Final = {
 
 def datasheet_of(parameters: Mapping[str, Any]) -> DataSheet:
     """Data sheet of a node's devices, with their matrix units if they have any for FP64, or of its sockets."""
-    gpu, matrix = f"{_NODE}.gpu", (f"{_NODE}.gpu.matrix_rates.fp64", f"{_NODE}.gpu.matrix_efficiency")
+    gpu, matrix = f"{NODE}.gpu", (f"{NODE}.gpu.matrix_rates.fp64", f"{NODE}.gpu.matrix_efficiency")
     vectors = (f"{gpu}.peak_double_rate", f"{gpu}.vector_efficiency")
     products = matrix if matrix[0] in parameters else vectors
     tiles = (f"{gpu}.tile_extent", f"{gpu}.multiprocessor_count")
     for count, rates, bandwidth, parts in (
-        (f"{_NODE}.gpu_count", products, f"{gpu}.dram_bandwidth", tiles),
-        (f"{_NODE}.socket_count", (f"{_NODE}.cpu.peak_double_rate",), f"{_NODE}.host.memory_bandwidth", ()),
+        (f"{NODE}.gpu_count", products, f"{gpu}.dram_bandwidth", tiles),
+        (f"{NODE}.socket_count", (f"{NODE}.cpu.peak_double_rate",), f"{NODE}.host.memory_bandwidth", ()),
     ):
         if rates[0] in parameters or bandwidth in parameters:
             stated = [path if path in parameters else "" for path in (count, bandwidth)]

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from whatif.arguments import pairs
+from whatif.core.parameter_paths import NODE_COUNT
 from whatif.core.uncertainty import distribution_of
 from whatif.errors import UsageError, abridged, did_you_mean
 from whatif.fitting.processors import Processors, Spread, spread, synthetic_processors
@@ -32,7 +33,6 @@ from whatif.vocabulary import MATRIX_TERMS
 SPREADS: Final = ("node", "processor", "day", "call")
 """Levels of the hierarchical model."""
 _DGEMM: Final = "platform.kernels.dgemm"
-_NODE_COUNT: Final = "platform.node_count"
 _UP_COUNT: Final = "platform.network.topology.up_count"
 _MOST_LISTED: Final = 6
 
@@ -109,7 +109,7 @@ def fleet_change(fleet: Fleet, runs: HPLRuns) -> FleetChange:
         used = _used(fleet, nodes)
         notes.append(_in_words(used, nodes))
     if used is not nodes or fleet.cluster is not None:
-        overrides |= {_NODE_COUNT: len(used)} | _tables(used, parameters)
+        overrides |= {NODE_COUNT: len(used)} | _tables(used, parameters)
     if fleet.without_uplinks:
         overrides[_UP_COUNT] = _up_count(fleet.without_uplinks, values)
         notes.append(f"{counted(overrides[_UP_COUNT], 'link')} upwards of a lowest switch (--without-uplinks)")
@@ -126,7 +126,7 @@ def _nodes(parameters: Mapping[str, Parameter], values: Mapping[str, FloatArray]
         if deviation in parameters:
             one = one._replace(deviation=_text(parameters[deviation], values[deviation]))
         found.setdefault(key.rpartition("_")[0] or key, []).append(one)
-    return dict(islice(found.items(), int(values[_NODE_COUNT])))
+    return dict(islice(found.items(), int(values[NODE_COUNT])))
 
 
 def _text(parameter: Parameter, value: FloatArray) -> str:

@@ -186,10 +186,9 @@ class HPLPredictions(Presentable):
         return tuple(found)
 
     def _summary(self) -> str:
-        program, count, seeds = self.runs.program, self.input.configuration_count, self.seeds
+        count, seeds = self.input.configuration_count, self.seeds
         return (
-            f"platform {program.loaded.scenario.platform.name}; lowest grade of its values: {program.grade}; "
-            f"{counted(count, 'run')}; {counted(self.runs.ranks_per_node, 'rank')} on a node; "
+            f"{self.runs.basis}; {counted(count, 'run')}; {counted(self.runs.ranks_per_node, 'rank')} on a node; "
             f"noise {NOISES[self.runs.plan.noise]}; "
             + (f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}")
         )

@@ -11,9 +11,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from whatif.core.energy import NODES_NEEDED
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.executors import Place
+from whatif.core.parameter_paths import NODE_COUNT, NODES_NEEDED
 from whatif.core.term import Program
 from whatif.core.uncertainty import distribution_of, parameter_samples
 from whatif.errors import UsageError
@@ -55,7 +55,7 @@ class HPLRuns:
         if not reasons:
             return None
         values = evaluation.values
-        if values[NODES_NEEDED] > values["platform.node_count"]:
+        if values[NODES_NEEDED] > values[NODE_COUNT]:
             return Refusal("P x Q", self._too_many_ranks(configuration, evaluation))
         largest = self.largest_matrix(configuration)
         if configuration.matrix_size > largest:
@@ -76,7 +76,7 @@ class HPLRuns:
     @property
     def rank_limit(self) -> int:
         """Most ranks that fit the machine."""
-        return int(self.base.values["platform.node_count"]) * self.ranks_per_node
+        return int(self.base.values[NODE_COUNT]) * self.ranks_per_node
 
     @property
     def ranks_per_node(self) -> int:
@@ -124,12 +124,16 @@ class HPLRuns:
 
     def waits_for_uplinks(self, rank_count: int) -> bool:
         """Whether messages of `rank_count` ranks wait for links between switches, not only for adapters of nodes."""
-        values = self.base.values
-        machine = self.plan.machine(
-            {path: float(values[path]) for path in self.plan.parameters}, rank_count, self.ranks_per_node,
-            int(values[self._input("socket_count")]),
-        )  # fmt: skip
-        return machine.groups is not None
+        sockets = int(self.base.values[self._input("socket_count")])
+        parameters = self._parameters(self.base)
+        return self.plan.machine(parameters, rank_count, self.ranks_per_node, sockets).groups is not None
+
+    @property
+    def basis(self) -> str:
+        """Platform and lowest grade of its values."""
+        return (
+            f"platform {self.program.loaded.scenario.platform.name}; lowest grade of its values: {self.program.grade}"
+        )
 
     @property
     def seed(self) -> int:
@@ -139,20 +143,19 @@ class HPLRuns:
     @property
     def configuration(self) -> Configuration:
         """Configuration of the scenario. Raise `UsageError` for one that HPL would refuse."""
-        return self.plan.configuration({path: float(self.base.values[path]) for path in self.plan.parameters})
+        return self.plan.configuration(self._parameters(self.base))
 
     def run(
         self, configuration: Configuration, seed: int, progress: Progress | None = None, panels_seen: int = 0
     ) -> HPLOutcome:
         """Outcome of one run. Raise `UsageError` for a configuration that HPL would refuse."""
-        values = self._at(configuration).values
-        parameters = {path: float(values[path]) for path in self.plan.parameters} | {SEED: float(seed)}
-        parameters |= self.drawn(seed)
+        evaluation = self._at(configuration)
+        parameters = self._parameters(evaluation) | {SEED: float(seed)} | self.drawn(seed)
         parameters[CORRECTION] = parameters.get(CORRECTION, 1.0) * self.kernel_factor
         stated = dict(zip(CHOICES, self.plan.choices, strict=True))
         plan = replace(self.plan, choices=tuple((stated | words_of(configuration)).values()))
         ranks, per_node, sockets = (
-            float(values[self._input(name)]) for name in ("rank_count", "ranks_per_node", "socket_count")
+            float(evaluation.values[self._input(name)]) for name in ("rank_count", "ranks_per_node", "socket_count")
         )
         return run_at(plan, parameters, ranks, per_node, sockets, panels_seen, progress)
 
@@ -207,6 +210,10 @@ class HPLRuns:
         }
         return evaluate(self.program, {_TERM: np.zeros(_PARTS), **numbers}, self.base)
 
+    def _parameters(self, evaluation: Evaluation) -> dict[str, float]:
+        """Parameters of the simulation by path."""
+        return {path: float(evaluation.values[path]) for path in self.plan.parameters}
+
     def _input(self, name: str) -> str:
         return str(self.program.terms[_TERM].inputs[name])
 
@@ -221,7 +228,7 @@ class HPLRuns:
         return math.prod(float(self.base.values[path]) for path in parts) if parts else math.inf
 
     def _too_many_ranks(self, configuration: Configuration, evaluation: Evaluation) -> str:
-        needed, available = evaluation.values[NODES_NEEDED], evaluation.values["platform.node_count"]
+        needed, available = evaluation.values[NODES_NEEDED], evaluation.values[NODE_COUNT]
         name = self.program.loaded.scenario.platform.name
         return (
             f"{configuration.process_rows} x {configuration.process_columns} = {configuration.rank_count:,} ranks need "

@@ -125,12 +125,17 @@ def search(
         if len(chosen) > BEST:
             times = simulate([scaled(item, share) for item in chosen], share)
             rates = {item: rate_of(small := scaled(item, share), times[small]) for item in chosen}
-            chosen = _ranked(rates)[: max(least, math.ceil(kept * len(chosen)))]
+            chosen = sorted(rates, key=rates.__getitem__, reverse=True)[: max(least, math.ceil(kept * len(chosen)))]
     full: dict[Configuration, float] = {}
     while chosen:
-        full |= {item: rate_of(item, time) for item, time in simulate(chosen, 1.0).items()}
-        chosen = [item for item in neighbours(_ranked(full)[0], everything) if item not in full]
-    return _ranked(full)
+        full |= simulate(chosen, 1.0)
+        chosen = [item for item in neighbours(ranked(full)[0], everything) if item not in full]
+    return ranked(full)
+
+
+def ranked(times: Mapping[Configuration, float]) -> list[Configuration]:
+    """Configurations by their rates, the highest first."""
+    return sorted(times, key=lambda item: rate_of(item, times[item]), reverse=True)
 
 
 def neighbours(best: Configuration, everything: Sequence[Configuration]) -> list[Configuration]:
@@ -151,7 +156,3 @@ def neighbours(best: Configuration, everything: Sequence[Configuration]) -> list
 def _places(values: Iterable[Any]) -> dict[Any, int]:
     """Place of each value in their order."""
     return {value: place for place, value in enumerate(sorted(set(values)))}
-
-
-def _ranked(rates: Mapping[Configuration, float]) -> list[Configuration]:
-    return sorted(rates, key=rates.__getitem__, reverse=True)

@@ -18,7 +18,7 @@ from whatif.linpack.output_reader import SIZES, variant_code
 from whatif.linpack.predictions import HPLRuns, parameters_of
 from whatif.linpack.simulation.configuration import Configuration
 from whatif.linpack.threads import Reported
-from whatif.linpack.tuning import BEST, Space, combinations, drawn, rate_of, search
+from whatif.linpack.tuning import BEST, Space, combinations, drawn, ranked, rate_of, search
 from whatif.linpack.tuning_log import TuningFile
 from whatif.plotting.presentable import Presentable
 from whatif.table import Table
@@ -47,7 +47,7 @@ class HPLTuning(Presentable):
     @property
     def ranked(self) -> list[Configuration]:
         """All configurations of `times`, the highest rate first."""
-        return _ranked(self.times)
+        return ranked(self.times)
 
     @property
     def best(self) -> Configuration:
@@ -133,11 +133,9 @@ def _identity(space: Space, runs: HPLRuns) -> dict[str, Any]:
 
 
 def _summary(runs: HPLRuns, seed: int, everything: Sequence[Configuration], chosen: Sequence[Configuration]) -> str:
-    program, sizes = runs.program, [item.matrix_size for item in everything]
-    return (
-        f"platform {program.loaded.scenario.platform.name}; lowest grade of its values: {program.grade}; "
-        f"{len(chosen):,} of {len(everything):,} combinations; N {min(sizes):,} to {max(sizes):,}; seed {seed}"
-    )
+    sizes = [item.matrix_size for item in everything]
+    tried = f"{len(chosen):,} of {len(everything):,} combinations"
+    return f"{runs.basis}; {tried}; N {min(sizes):,} to {max(sizes):,}; seed {seed}"
 
 
 class _Simulator:
@@ -181,14 +179,10 @@ class _Simulator:
             self._times[configuration] = time
 
     def _report(self, latest: Configuration) -> None:
-        if len(self.known) > 1 and latest == _ranked(self.known)[0]:
+        if len(self.known) > 1 and latest == ranked(self.known)[0]:
             rate = rate_of(latest, self.known[latest]) / 1e9
             text = " ".join(f"{name} {value}" for name, value in _in_words(latest).items())
             self._observer.note(f"best so far: {rate:,.5g} Gflops: {text}")
-
-
-def _ranked(times: Mapping[Configuration, float]) -> list[Configuration]:
-    return sorted(times, key=lambda item: rate_of(item, times[item]), reverse=True)
 
 
 def _in_words(run: Configuration) -> dict[str, Any]:

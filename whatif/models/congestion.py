@@ -14,14 +14,13 @@ from typing import Annotated, Final
 import numpy as np
 
 from whatif import units
+from whatif.models.collectives import RoundSizes, RoundTimes
 from whatif.models.phase import KindSize, KindTime
 from whatif.models.quantities import Core, FloatArray, Seconds, model
 
 LinkBandwidths = Annotated[FloatArray, units.BYTE_PER_SECOND, Core("link")]
 LinkCounts = Annotated[FloatArray, units.ONE, Core("row", "link", "step")]
 RoundLoads = Annotated[FloatArray, units.ONE, Core("row", "round")]
-RoundSizes = Annotated[FloatArray, units.BYTE, Core("round")]
-RoundTimes = Annotated[FloatArray, units.SECOND, Core("round")]
 
 NEAR, FAR, HOPS, SHARE, REPEATS, WAITS = range(6)
 """Rows of counts: messages over a link, messages over a link between groups, links of the longest route; of rounds also

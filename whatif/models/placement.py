@@ -14,16 +14,7 @@ from numpy.typing import ArrayLike
 
 from whatif import units
 from whatif.models.decomposition import MOST_CELLS, MOST_RANKS, PerDimension, is_count
-from whatif.models.patterns import (
-    BoxPattern,
-    GridPattern,
-    Mapping,
-    MessageCounts,
-    Neighbours,
-    Order,
-    Pattern,
-    message_counts,
-)
+from whatif.models.patterns import BoxPattern, GridPattern, Mapping, Neighbours, Order, Pattern, message_counts
 from whatif.models.quantities import Core, Count, FloatArray, model
 
 RankCounts = Annotated[FloatArray, units.ONE, Core("class", "distance", "kind")]
@@ -68,19 +59,16 @@ def each_distinct(
 
 
 def _counted(
-    points: list[ArrayLike],
-    pattern_of: Callable[[tuple[int, ...]], Pattern],
-    part: Callable[[MessageCounts], ArrayLike],
-    smallest: Pattern,
+    points: list[ArrayLike], pattern_of: Callable[[tuple[int, ...]], Pattern], part: str, smallest: Pattern
 ) -> FloatArray:
-    """One part of the counts at every point, NaN where no such pattern exists; at least as wide as in the smallest."""
+    """One part of `MessageCounts` at every point, NaN without such a pattern; at least as wide as in the smallest."""
 
     def part_at(row: FloatArray) -> FloatArray | None:
         """Part of the counts at a point; None without a pattern."""
         pattern = pattern_at(row, pattern_of)
-        return None if pattern is None else np.asarray(part(message_counts(pattern)))
+        return None if pattern is None else np.asarray(getattr(message_counts(pattern), part))
 
-    return each_distinct(points, part_at, np.shape(part(message_counts(smallest))))
+    return each_distinct(points, part_at, np.shape(getattr(message_counts(smallest), part)))
 
 
 def pattern_at(row: FloatArray, pattern_of: Callable[[tuple[int, ...]], Pattern]) -> Pattern | None:
@@ -94,9 +82,7 @@ def pattern_at(row: FloatArray, pattern_of: Callable[[tuple[int, ...]], Pattern]
     return pattern
 
 
-def _on_grid(
-    dims: FloatArray, places: tuple[FloatArray, ...], choices: Choices, part: Callable[[MessageCounts], ArrayLike]
-) -> FloatArray:
+def _on_grid(dims: FloatArray, places: tuple[FloatArray, ...], choices: Choices, part: str) -> FloatArray:
     """`_counted` for grids; `places` are what follows the extents in `grid_at`."""
     points = [*np.moveaxis(np.asarray(dims, dtype=np.float64), -1, 0), *places]
     smallest = GridPattern((1,) * np.shape(dims)[-1], 1, 1, neighbours=choices.get("neighbours", "faces"))
@@ -133,12 +119,8 @@ def rank_message_counts(
     NaN where no such grid exists: numbers that are not whole or below 1, more than `MOST_RANKS` ranks, an
     explicit mapping of another length.
     """
-    return _on_grid(
-        dims,
-        (ranks_per_node, ranks_per_socket, nodes_per_domain, group_stride, group_count),
-        choices,
-        lambda counts: counts.rank_counts,
-    )
+    places = (ranks_per_node, ranks_per_socket, nodes_per_domain, group_stride, group_count)
+    return _on_grid(dims, places, choices, "rank_counts")
 
 
 @model("inter-node messages per node, by kind", PAPER)
@@ -155,12 +137,8 @@ def node_message_counts(
 
     Arguments as in `rank_message_counts`.
     """
-    return _on_grid(
-        dims,
-        (ranks_per_node, ranks_per_socket, nodes_per_domain, group_stride, group_count),
-        choices,
-        lambda counts: counts.node_counts,
-    )
+    places = (ranks_per_node, ranks_per_socket, nodes_per_domain, group_stride, group_count)
+    return _on_grid(dims, places, choices, "node_counts")
 
 
 @model("K_inter = max over nodes of the messages to other nodes", PAPER)
@@ -174,12 +152,8 @@ def inter_node_count(
     **choices: Unpack[Choices],
 ) -> Count:
     """Most messages that any node sends to other nodes, [...]; options as in `rank_message_counts`."""
-    return _on_grid(
-        dims,
-        (ranks_per_node, ranks_per_socket, nodes_per_domain, group_stride, group_count),
-        choices,
-        lambda counts: counts.inter_node_count,
-    )
+    places = (ranks_per_node, ranks_per_socket, nodes_per_domain, group_stride, group_count)
+    return _on_grid(dims, places, choices, "inter_node_count")
 
 
 @model("K_total = max over nodes of all messages sent", PAPER)
@@ -193,17 +167,11 @@ def total_count(
     **choices: Unpack[Choices],
 ) -> Count:
     """Most messages that any node sends, including those inside it, [...]; options as in `rank_message_counts`."""
-    return _on_grid(
-        dims,
-        (ranks_per_node, ranks_per_socket, nodes_per_domain, group_stride, group_count),
-        choices,
-        lambda counts: counts.total_count,
-    )
+    places = (ranks_per_node, ranks_per_socket, nodes_per_domain, group_stride, group_count)
+    return _on_grid(dims, places, choices, "total_count")
 
 
-def _on_boxes(
-    points: tuple[FloatArray, ...], cells: FloatArray, part: Callable[[MessageCounts], ArrayLike]
-) -> FloatArray:
+def _on_boxes(points: tuple[FloatArray, ...], cells: FloatArray, part: str) -> FloatArray:
     """`_counted` for bisections with block mapping; `points` and `cells` are those of `boxes_at`."""
     columns = [*points, *np.moveaxis(np.asarray(cells, dtype=np.float64), -1, 0)]
     return _counted(columns, boxes_at, part, BoxPattern(1, (1,) * np.shape(cells)[-1], 1, 1))
@@ -219,7 +187,7 @@ def box_rank_message_counts(
 ) -> RankCounts:
     """`rank_message_counts` for the boxes of MiniFE (`BoxPattern`); `cells` [..., dimension] are global."""
     points = (rank_count, ranks_per_node, ranks_per_socket, nodes_per_domain)
-    return _on_boxes(points, cells, lambda counts: counts.rank_counts)
+    return _on_boxes(points, cells, "rank_counts")
 
 
 @model("inter-node messages per node, by kind", PAPER)
@@ -231,9 +199,8 @@ def box_node_message_counts(
     nodes_per_domain: Count = ONE_NODE,
 ) -> NodeCounts:
     """`node_message_counts` for the boxes of MiniFE (`BoxPattern`); `cells` [..., dimension] are global."""
-    return _on_boxes(
-        (rank_count, ranks_per_node, ranks_per_socket, nodes_per_domain), cells, lambda counts: counts.node_counts
-    )
+    points = (rank_count, ranks_per_node, ranks_per_socket, nodes_per_domain)
+    return _on_boxes(points, cells, "node_counts")
 
 
 @model("K_inter = max over nodes of the messages to other nodes", PAPER)
@@ -245,9 +212,8 @@ def box_inter_node_count(
     nodes_per_domain: Count = ONE_NODE,
 ) -> Count:
     """`inter_node_count` for the boxes of MiniFE (`BoxPattern`); `cells` [..., dimension] are global."""
-    return _on_boxes(
-        (rank_count, ranks_per_node, ranks_per_socket, nodes_per_domain), cells, lambda counts: counts.inter_node_count
-    )
+    points = (rank_count, ranks_per_node, ranks_per_socket, nodes_per_domain)
+    return _on_boxes(points, cells, "inter_node_count")
 
 
 @model("K_total = max over nodes of all messages sent", PAPER)
@@ -259,6 +225,5 @@ def box_total_count(
     nodes_per_domain: Count = ONE_NODE,
 ) -> Count:
     """`total_count` for the boxes of MiniFE (`BoxPattern`); `cells` [..., dimension] are global."""
-    return _on_boxes(
-        (rank_count, ranks_per_node, ranks_per_socket, nodes_per_domain), cells, lambda counts: counts.total_count
-    )
+    points = (rank_count, ranks_per_node, ranks_per_socket, nodes_per_domain)
+    return _on_boxes(points, cells, "total_count")

@@ -8,11 +8,11 @@ from typing import Annotated
 import numpy as np
 
 from whatif import units
+from whatif.models.phase import KindSize
 from whatif.models.placement import RankCounts
 from whatif.models.quantities import Bytes, Core, Count, FloatArray, Fraction, Seconds, model
 
 Cells = Annotated[FloatArray, units.ONE, Core("dimension")]
-MessageSizes = Annotated[FloatArray, units.BYTE, Core("kind")]
 
 
 def along_dimensions(*extents: FloatArray) -> Cells:
@@ -73,9 +73,7 @@ def launch_scale(launch_count: Count, profiled_launch_count: Count, growth_facto
 
 
 @model("n = e · w^|S| · Π_{d∉S} N_d", "definition: a halo w cells deep, displaced in the dimensions S")
-def halo_sizes(
-    cells: Cells, halo_width: Count, element_size: Bytes, *, kinds: Sequence[tuple[int, ...]]
-) -> MessageSizes:
+def halo_sizes(cells: Cells, halo_width: Count, element_size: Bytes, *, kinds: Sequence[tuple[int, ...]]) -> KindSize:
     """Message size of each kind: a slab, an edge or a corner of the rank's box, `halo_width` cells deep."""
     sizes = [element_size * _shared_cells(cells, halo_width, kind) for kind in kinds]
     return np.stack(np.broadcast_arrays(*sizes), axis=-1)
@@ -99,7 +97,7 @@ def halo_fits(halo_width: Count, cells: Cells, all_cells: Cells) -> Count:
     return np.asarray(~np.any(exceeds & (cells < all_cells), axis=-1), dtype=np.float64)
 
 
-def by_kind(*sizes: Bytes) -> MessageSizes:
+def by_kind(*sizes: Bytes) -> KindSize:
     """Sizes stated by the file, one argument per kind of message, joined along the trailing axis `kind`."""
     return np.stack(np.broadcast_arrays(*sizes), axis=-1)
 
@@ -139,7 +137,7 @@ def repeated(once_time: Seconds, repeat_count: Count) -> Seconds:
 
 
 @model("S = max_r Σ_{d,m} c_{rdm} n_m", "definition")
-def rank_size(rank_counts: RankCounts, message_sizes: MessageSizes) -> Bytes:
+def rank_size(rank_counts: RankCounts, message_sizes: KindSize) -> Bytes:
     """Bytes sent by the busiest rank in one exchange, over all distances."""
     sent = rank_counts.sum(axis=-2) * message_sizes[..., None, :]
     return np.asarray(sent.sum(axis=-1).max(axis=-1))

@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from whatif.errors import did_you_mean
 from whatif.schema.fields import KEY_PATTERN, KEY_RULE, LINK_END_PATTERN
 from whatif.schema.shipped import KINDS
-from whatif.schema.toml import KeyPath, dotted, entries
+from whatif.schema.toml import KeyPath, dotted, entries, key_path
 
 _PLAIN = {
     "string_type": "must be a text in quotes",
@@ -63,7 +63,7 @@ def path_of(document: Mapping[str, Any], error: Mapping[str, Any]) -> KeyPath:
     """Key path of an error in the document, without the union tags that pydantic adds."""
     context = error.get("ctx", {})
     if "path" in context:
-        return tuple(context["path"].split("."))
+        return key_path(context["path"])
     path: list[str] = []
     value: Any = document
     for index, step in enumerate(error["loc"]):

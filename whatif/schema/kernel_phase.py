@@ -98,6 +98,11 @@ class MeasuredKernelPhase(StrictTable):
     profiled_rate: OperationsPerSecond | None = None
     """Peak rate of the profiled device, for `bound = "peak_single_rate"` or `"peak_double_rate"`."""
 
+    @property
+    def profiled_key(self) -> str:
+        """Key of the rate of the profiled device that bounds the kernels."""
+        return "profiled_bandwidth" if self.bound == "dram_bandwidth" else "profiled_rate"
+
 
 class GemmPhase(StrictTable):
     """Products of matrices C = A B on a GPU, by its peak of the precision."""

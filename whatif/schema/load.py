@@ -29,7 +29,18 @@ from whatif.schema.shipped import (
     looks_like_platform,
     names_in,
 )
-from whatif.schema.toml import Document, KeyPath, Layer, Layers, dotted, parse_document, read_document, set_at, walk
+from whatif.schema.toml import (
+    Document,
+    KeyPath,
+    Layer,
+    Layers,
+    dotted,
+    key_path,
+    parse_document,
+    read_document,
+    tables_around,
+    walk,
+)
 from whatif.schema.validated import PLATFORM, validate
 
 # Overrides are texts; these two are booleans in TOML.
@@ -155,8 +166,7 @@ def _kinds_around(layer: Layer, table: KeyPath) -> Iterator[Layer]:
     for length in range(1, len(table)):
         below = below[table[length - 1]]
         if "kind" in below:
-            data: dict[str, Any] = {}
-            set_at(data, (*table[:length], "kind"), below["kind"])
+            data = tables_around({"kind": below["kind"]}, table[:length])
             yield Layer(replace(document, data=data), layer.at)
 
 
@@ -292,9 +302,8 @@ def override_layers(overrides: Mapping[str, Any]) -> list[Layer]:
     layers = []
     # A part replaces its whole table, so `extends` goes first and other overrides of the table change the part.
     for path, value in sorted(overrides.items(), key=lambda item: not item[0].endswith(".extends")):
-        data: dict[str, Any] = {}
-        set_at(data, tuple(path.split(".")), _SWITCHES.get(value, value) if isinstance(value, str) else value)
-        layers.append(Layer(Document(f"--set {path}={value}", "", data)))
+        stated = _SWITCHES.get(value, value) if isinstance(value, str) else value
+        layers.append(Layer(Document(f"--set {path}={value}", "", tables_around(stated, key_path(path)))))
     return layers
 
 

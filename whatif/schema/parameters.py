@@ -17,7 +17,7 @@ from whatif.schema.expressions import Expression
 from whatif.schema.fields import QuantityField, quantity_field
 from whatif.schema.load import Loaded
 from whatif.schema.platform_spec import GRADES, Grade
-from whatif.schema.toml import Document, KeyPath, Layer, Layers
+from whatif.schema.toml import Document, KeyPath, Layer, Layers, key_path
 from whatif.units import ONE, Dimension, Quantity, exact_quantity, format_quantity, parse_quantity
 
 # Tables that describe the files, not the machine or the application.
@@ -257,13 +257,8 @@ def _entry(layer: Layer, layers: Layers, path: KeyPath) -> Mapping[str, Any] | N
 
 @lru_cache(maxsize=16384)
 def _best(patterns: tuple[str, ...], path: KeyPath) -> str | None:
-    covering = [pattern for pattern in patterns if covers(_parts(pattern), path)]
+    covering = [pattern for pattern in patterns if covers(key_path(pattern), path)]
     return max(covering, key=lambda pattern: (pattern.count("."), -pattern.count("*")), default=None)
-
-
-@lru_cache(maxsize=4096)
-def _parts(pattern: str) -> KeyPath:
-    return tuple(pattern.split("."))
 
 
 def covers(pattern: KeyPath, path: KeyPath) -> bool:
@@ -277,7 +272,7 @@ def unused_sources(document: Document) -> list[Problem]:
     """Entries of `[sources]` that cover no value of their file, as after a misspelt path."""
     sources = document.data.get("sources", {})
     stated = [path for path in document.paths if path[0] != "sources"]
-    unused = [pattern for pattern in sources if not any(covers(_parts(pattern), path) for path in stated)]
+    unused = [pattern for pattern in sources if not any(covers(key_path(pattern), path) for path in stated)]
     known = [".".join(path) for path in stated]
     return [
         document.problem(("sources", name), f"`{name}` is not stated in this file{did_you_mean(name, known)}")
@@ -288,7 +283,7 @@ def unused_sources(document: Document) -> list[Problem]:
 def sources_of(parameters: Iterable[Parameter]) -> dict[str, dict[str, str]]:
     """`[sources]` table with the source and grade of every parameter; a uniform table is one entry."""
     known = {
-        _parts(parameter.path): (parameter.source, parameter.grade)
+        key_path(parameter.path): (parameter.source, parameter.grade)
         for parameter in parameters
         if parameter.source != DEFAULT
     }

@@ -34,6 +34,7 @@ from whatif.schema.fields import (
 from whatif.schema.gpu import GPU
 from whatif.schema.network import Network
 from whatif.schema.price import Price, Site
+from whatif.schema.toml import key_path
 from whatif.units import ONE, Quantity
 
 Grade = Literal["measured", "datasheet", "assumed"]
@@ -327,7 +328,7 @@ class PlatformSpec(StrictTable):
             for key in path.split("."):
                 table = getattr(table, key, None)
             fields = type(table).model_fields if isinstance(table, StrictTable) else {}
-            known = known_keys(type(self), {}, tuple(path.split(".")))
+            known = known_keys(type(self), {}, key_path(path))
             for name, error in zip(fit.parameters, fit.standard_errors, strict=True):
                 if name not in known:
                     raise invalid(f"`{path}` has no value `{name}`{did_you_mean(name, known)}", path="fits")

@@ -56,15 +56,21 @@ class Price(StrictTable):
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
-        stated = [key for key in _OF_NODES if getattr(self, key) is not None]
-        if len(stated) > 1:
-            raise invalid(f"`{stated[0]}` and `{stated[1]}` exclude each other: state one price", key=stated[1])
+        key_of_price(self, _OF_NODES)
         amounts = {key: getattr(self, key) for key in AMOUNTS}
         dimensions = {key: amount.dimension for key, amount in amounts.items() if isinstance(amount, Quantity)}
         found = currencies(dimensions.values())
         if len(found) > 1:
             raise invalid(mixed_currencies(found), key=next(reversed(dimensions)))
         return self
+
+
+def key_of_price(table: StrictTable, keys: Iterable[str]) -> str:
+    """Key of the price that a table states, empty without one. Two prices are an error."""
+    stated = [key for key in keys if getattr(table, key) is not None]
+    if len(stated) > 1:
+        raise invalid(f"`{stated[0]}` and `{stated[1]}` exclude each other: state one price", key=stated[1])
+    return next(iter(stated), "")
 
 
 def currencies(dimensions: Iterable[Dimension]) -> tuple[str, ...]:

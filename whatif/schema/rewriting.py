@@ -14,7 +14,7 @@ from whatif.schema.parameters import Parameter, parameter_table
 from whatif.schema.removal import removes
 from whatif.schema.scenario_spec import ScenarioSpec
 from whatif.schema.stated_tables import REMOVED
-from whatif.schema.toml import Document, KeyPath
+from whatif.schema.toml import Document, KeyPath, key_path
 from whatif.schema.toml_sections import with_platform_table, with_values
 from whatif.schema.toml_text import toml_value
 from whatif.units import ONE
@@ -36,7 +36,7 @@ def rewritten(
     loaded = load_document(document, platform=platform, overrides=overrides, folders=folders, built=built)
     parameters = parameter_table(loaded)
     values: dict[KeyPath, str | None] = {
-        tuple(path.split(".")): _literal(_text(value), parameters.get(path)) for path, value in overrides.items()
+        key_path(path): _literal(_text(value), parameters.get(path)) for path, value in overrides.items()
     }
     values |= dict.fromkeys(path for path in values if _is_own_removal(path, document, loaded))
     by_name = isinstance(document.data.get("platform"), str)

@@ -179,7 +179,7 @@ def _check_transfer(name: str, phase: TransferPhase, application: Application) -
 
 
 def _check_measured(name: str, phase: MeasuredKernelPhase) -> None:
-    needed = "profiled_bandwidth" if phase.bound == "dram_bandwidth" else "profiled_rate"
+    needed = phase.profiled_key
     if phase.bound != "nothing" and getattr(phase, needed) is None:
         raise invalid(f'missing key, needed by `bound = "{phase.bound}"`', path=f"application.phases.{name}.{needed}")
 

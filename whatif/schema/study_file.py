@@ -14,7 +14,7 @@ from whatif.schema.not_found import other_kind
 from whatif.schema.removal import without_removed
 from whatif.schema.shipped import kind_of
 from whatif.schema.study_spec import StudySpec
-from whatif.schema.toml import Document, Layer, Layers
+from whatif.schema.toml import Document, Layer, Layers, key_path
 from whatif.schema.validated import validate
 
 FOLDER: Final = "studies"
@@ -40,7 +40,7 @@ class StudyFile:
 
     def problem(self, path: str, message: str) -> Problem:
         """Problem at a value of the study."""
-        return self.layers.problem(tuple(path.split(".")), message)
+        return self.layers.problem(key_path(path), message)
 
     def refused(self, path: str, message: str) -> InvalidFileError:
         """Error about a value of the study."""

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 from whatif import units
 from whatif.schema.expressions import Expression
 from whatif.schema.fields import Domain, Key, MoneyField, QuantityField, StrictTable, invalid
+from whatif.schema.price import key_of_price
 from whatif.schema.toml import dotted, walk
 
 Criterion = Literal["throughput", "merit", "cost", "energy"]
@@ -53,7 +54,7 @@ MIX: Final = "mix"
 """Name of all applications together."""
 Tables = dict[str, Any]
 """Tables of a platform or a scenario, in part."""
-_PRICES: Final = ("price", "node_price", "node_rate")
+_PRICES: Final = ("price", "node_price", "node_rate", "node_prices")
 
 
 class StudyMachine(StrictTable):
@@ -81,9 +82,7 @@ class StudyMachine(StrictTable):
 
     @model_validator(mode="after")
     def _one_price(self) -> Self:
-        stated = [key for key in (*_PRICES, "node_prices") if getattr(self, key) is not None]
-        if len(stated) > 1:
-            raise invalid(f"`{stated[0]}` and `{stated[1]}` exclude each other: state one price", key=stated[1])
+        key_of_price(self, _PRICES)
         for count in self.node_prices or {}:
             if not count.isdigit() or int(count) < 1:
                 raise invalid(f"`{count}` is not a number of nodes", key="node_prices")
@@ -96,7 +95,7 @@ class StudyMachine(StrictTable):
     @property
     def stated_price(self) -> str:
         """Key of the price that it states; empty if that of the platform holds."""
-        return next((key for key in (*_PRICES, "node_prices") if getattr(self, key) is not None), "")
+        return key_of_price(self, _PRICES)
 
 
 class MixPart(StrictTable):

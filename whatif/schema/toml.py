@@ -84,6 +84,12 @@ def dotted(path: KeyPath) -> str:
     return ".".join(path)
 
 
+@lru_cache(maxsize=4096)
+def key_path(path: str) -> KeyPath:
+    """Keys of a dotted path."""
+    return tuple(path.split("."))
+
+
 def read_document(path: Path) -> Document:
     """Document of a file; raise `InvalidFileError` unless it is TOML in UTF-8 of at most `MAXIMUM_FILE_SIZE`."""
     name = shown_path(path)
@@ -232,10 +238,7 @@ class Layer:
     @property
     def nested(self) -> dict[str, Any]:
         """Tables that this layer states, from the top of the merged document."""
-        data = self.document.data
-        for key in reversed(self.at):
-            data = {key: data}
-        return data
+        return tables_around(self.document.data, self.at)
 
     def stated(self, path: KeyPath) -> Any:
         """Value (or table) that this layer states at a path; None if it states nothing."""
@@ -261,10 +264,7 @@ class Layers:
         for layer in items:
             if layer.part:
                 merged = _cleared(merged, layer.at)
-            data: Any = layer.data
-            for key in reversed(layer.at):
-                data = {key: data}
-            merged = merge(merged, data)
+            merged = merge(merged, tables_around(layer.data, layer.at))
         return cls(tuple(items), merged)
 
     def origin(self, path: KeyPath) -> Layer | None:
@@ -339,11 +339,12 @@ def without(data: Mapping[str, Any], path: KeyPath) -> dict[str, Any]:
     return {**data, path[0]: without(data[path[0]], path[1:])}
 
 
-def set_at(data: dict[str, Any], path: KeyPath, value: Any) -> None:
-    """Set a value at a path, creating tables as needed."""
-    for key in path[:-1]:
-        data = data.setdefault(key, {})
-    data[path[-1]] = value
+def tables_around(value: Any, path: KeyPath) -> dict[str, Any]:
+    """Tables with one value at a path; the value itself, a table, for an empty path."""
+    for key in reversed(path):
+        value = {key: value}
+    found: dict[str, Any] = value
+    return found
 
 
 def walk(data: Mapping[str, Any], at: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:

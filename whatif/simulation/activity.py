@@ -64,7 +64,7 @@ def activity(
     In a sequential program the time from the end of one blocking call to the end of the next belongs to the latter, as
     in the profile of a rank; the operations of a graph have their own times, with waits between them.
     """
-    rank_of = np.repeat(np.arange(schedule.rank_count, dtype=np.int32), np.diff(schedule.rank_start))
+    rank_of = schedule.rank
     if sequential:
         calls, starts, ends = _calls(schedule, rank_of, end)
     else:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
+from whatif.simulation.flat_lists import list_starts
 from whatif.simulation.schedule import Step
 
 Members = NDArray[np.integer[Any]]
@@ -70,7 +71,7 @@ def expand(algorithm: Algorithm, members: Members, process_count: int, root: int
         np.concatenate([part[column] for part in parts], axis=1) for column in range(6)
     )
     return Expansion(
-        start=np.concatenate([[0], np.cumsum(present.sum(axis=1))]),
+        start=list_starts(present.sum(axis=1)),
         step=step[present].astype(np.uint8),
         blocking=blocking[present].astype(np.bool_),
         peer=peer[present].astype(np.int64),

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from whatif.simulation.collective_expansion import Algorithm, Members, Rounds
+from whatif.simulation.flat_lists import list_items
 
 Tree = Callable[[Members, int], tuple[Members, Members]]
 """Function of all places but the root's and their number: the parent of each, and its turn among its siblings."""
@@ -105,9 +106,8 @@ def _relatives(tree: Tree, member: Members, process_count: int, root: int) -> tu
     above, turn = tree(place, process_count)
     order = np.lexsort((turn, above))
     count = np.bincount(above, minlength=process_count)
-    nth = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
     children = np.full((process_count, max(int(count.max(initial=0)), 1)), _NONE)
-    children[above[order], nth] = (place[order] + root) % process_count
+    children[above[order], list_items(0, count)] = (place[order] + root) % process_count
     own = (member - root) % process_count
     parent = np.where(own > 0, (np.append(0, above)[own] + root) % process_count, _NONE)
     return parent[:, np.newaxis], children[own]

@@ -20,7 +20,7 @@ def node_message_counts(schedule: Schedule, node: NDArray[np.int32], *, collecti
     if not collectives:
         is_counted &= ~IS_COLLECTIVE[schedule.origin_kind]
     sends = np.flatnonzero(is_counted)
-    sender = np.searchsorted(schedule.rank_start, sends, side="right") - 1
+    sender = schedule.rank_of(sends)
     receiver = schedule.peer[sends]
     start, end = node[sender], node[receiver]
     most_sent = (int(np.bincount(start[chosen]).max(initial=0)) for chosen in (start != end, sender != receiver))

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from whatif.models.patterns import Pattern
 from whatif.models.quantities import FloatArray
+from whatif.simulation.flat_lists import list_starts
 from whatif.simulation.rank_programs import Kind, RankProgram, Trace
 from whatif.simulation.schedule import Schedule, Step
 
@@ -31,7 +32,7 @@ def exchange_schedule(pattern: Pattern, message_sizes: FloatArray) -> Schedule:
         size=np.concatenate([size, size, np.zeros(len(ranks))])[order],
         tag=np.concatenate([tag, tag, joins])[order].astype(np.int32),
         processor=None,
-        next_start=np.concatenate([[0], np.cumsum(is_message)]).astype(np.int64),
+        next_start=list_starts(is_message),
         next=last[rank[is_message]].astype(np.int32),
         need_count=np.where(is_message, 0, np.bincount(rank)[rank] - 1).astype(np.int32),
         origin=(np.arange(len(rank)) - (last - np.bincount(rank) + 1)[rank]).astype(np.int32),

@@ -37,7 +37,7 @@ from whatif.simulation.flow_state import (
     rows,
 )
 from whatif.simulation.jit import CompilerError, jitted, plain
-from whatif.simulation.rank_programs import ANY, Kind
+from whatif.simulation.rank_programs import Kind
 from whatif.simulation.replay_state import NONE
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
 from whatif.simulation.schedule_checks import check_completion, check_schedule, cost_table
@@ -105,8 +105,7 @@ def _final_state(state: FlowState, compiled_loop: bool) -> FlowState:
 
 def _state(schedule: Schedule, places: Places, costs: Costs, topology: Topology) -> FlowState:
     """Nothing started, all free."""
-    rank = np.repeat(np.arange(schedule.rank_count, dtype=np.int32), np.diff(schedule.rank_start))
-    wild = (schedule.step == Step.RECEIVE) & ((schedule.peer == ANY) | (schedule.tag == ANY))
+    rank, wild = schedule.rank, schedule.is_wild
     channel = _channels(schedule, rank, wild)
     charges, limits = _charges(costs)
     cost, bundle, pairs, (protocol, stretch) = _bundles(schedule, places, costs, rank)
@@ -144,7 +143,7 @@ def _state(schedule: Schedule, places: Places, costs: Costs, topology: Topology)
         channel_next=_filled(count, NONE),
         loose=rows(Queue, of_ranks),
         loose_next=_filled(count, NONE),
-        wild=plain(np.bincount(rank[wild], minlength=schedule.rank_count) > 0, np.bool_),
+        wild=plain(schedule.has_wild, np.bool_),
         bundles=bundles,
         links=links,
         entries=entries,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.simulation.communicators import IS_COLLECTIVE, Numbers, calling_programs
+from whatif.simulation.flat_lists import list_starts
 from whatif.simulation.rank_programs import ANY, Kind, RankProgram, Trace, unrolled
 
 _TAGS: Final = 2**31 - 2
@@ -149,7 +150,7 @@ def joined(trace: Trace, group: Group) -> Code:
     count = np.tile([len(program) for program in group.programs], times)
     row = np.repeat(np.arange(len(count), dtype=np.int32), count)
     kind, peer, size, tag = (_joined(group, name) for name in ("kind", "peer", "size", "tag"))
-    call = _Calls(trace.rank_count, group.ranks, np.cumsum(count) - count, row, kind)
+    call = _Calls(trace.rank_count, group.ranks, list_starts(count)[:-1], row, kind)
     collectives = _joined_collectives(group, call)
     if not like.sequential:
         call.refuse(collectives.places, lambda _: ": a program that is a graph has no collectives")

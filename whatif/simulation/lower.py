@@ -26,6 +26,7 @@ from whatif.simulation.communicators import (
     members_of,
     places_in,
 )
+from whatif.simulation.flat_lists import list_items, list_starts
 from whatif.simulation.joined import RETURNS_AT_ONCE, Code, CollectiveCalls, Dependencies, groups, joined
 from whatif.simulation.rank_programs import Kind, RankProgram, Trace, executed_count
 from whatif.simulation.schedule import Schedule, Step
@@ -164,7 +165,7 @@ def _table(context: _Context, code: Code) -> _Table:
         share=np.concatenate([one.share for one, _ in expansions]),
         wait_count=np.concatenate([one.wait_count for one, _ in expansions]),
     )
-    start = np.concatenate([[0], np.cumsum(length.ravel())[:-1]]).reshape(length.shape)
+    start = list_starts(length.ravel())[:-1].reshape(length.shape)
     return _Table(start, length, rows)
 
 
@@ -194,7 +195,7 @@ def _layout(code: Code, table: _Table | None) -> _Layout:
     begin = np.zeros(width.size + 1, dtype=np.int32)
     np.cumsum(width, out=begin[1:])
     called = np.repeat(np.arange(width.size, dtype=np.int32), width)
-    first_call = np.concatenate([[0], np.cumsum(code.count)])
+    first_call = list_starts(code.count)
     op_count = np.diff(begin[first_call]).astype(np.int64)
     origin = called - np.repeat(first_call[:-1].astype(np.int32), op_count)
     return _Layout(begin, called, origin, op_count, np.repeat(begin[first_call[:-1]], op_count))
@@ -252,8 +253,7 @@ def _insert(
     blocking[inside] = table.rows.blocking[rows]
     wait_count = table.rows.wait_count[rows]
     to = np.repeat(inside, wait_count)
-    back = np.arange(len(to)) - np.repeat(np.cumsum(wait_count) - wait_count, wait_count)
-    return (to - back - 1).astype(np.int32), to.astype(np.int32)
+    return (to - list_items(0, wait_count) - 1).astype(np.int32), to.astype(np.int32)
 
 
 def _make_room(context: _Context, code: Code, layout: _Layout, columns: Columns) -> None:
@@ -280,7 +280,7 @@ def _connected(ranks: Numbers, columns: Columns, layout: _Layout, edges: list[Ed
     target -= layout.first[target]
     target[len(target) - len(after_start[1]) :] ^= -1  # -1 - target
     next_count = np.bincount(source, minlength=count).astype(np.int32)
-    upto = np.concatenate([[0], np.cumsum(next_count)])[np.concatenate([[0], np.cumsum(layout.op_count)])]
+    upto = list_starts(next_count)[list_starts(layout.op_count)]
     return _Part(
         ranks=ranks,
         op_count=layout.op_count,
@@ -295,8 +295,7 @@ def _assembled(parts: list[_Part], rank_count: int) -> Schedule:
     op_count, edge_count = np.zeros(rank_count, dtype=np.int64), np.zeros(rank_count, dtype=np.int64)
     for part in parts:
         op_count[part.ranks], edge_count[part.ranks] = part.op_count, part.edge_count
-    rank_start = np.concatenate([[0], np.cumsum(op_count)])
-    edge_start = np.concatenate([[0], np.cumsum(edge_count)])
+    rank_start, edge_start = list_starts(op_count), list_starts(edge_count)
     following = np.empty(edge_start[-1], dtype=np.int32)
     for part in parts:
         base = np.repeat(rank_start[part.ranks], part.edge_count).astype(np.int32)
@@ -314,7 +313,7 @@ def _assembled(parts: list[_Part], rank_count: int) -> Schedule:
         processor=_column(parts, "processor", np.uint8, rank_start)
         if any("processor" in part.columns for part in parts)
         else None,
-        next_start=np.concatenate([[0], np.cumsum(next_count, dtype=np.int64)]),
+        next_start=list_starts(next_count),
         next=following,
         need_count=_column(parts, "need_count", np.int32, rank_start),
         origin=_column(parts, "origin", np.int32, rank_start),
@@ -336,6 +335,4 @@ def _destination(start: Numbers, ranks: Numbers, counts: Numbers) -> slice | Num
     """Places of the entries of some ranks among those of all."""
     if ranks[-1] - ranks[0] == len(ranks) - 1:
         return slice(int(start[ranks[0]]), int(start[ranks[-1] + 1]))
-    shift = start[ranks] - (np.cumsum(counts) - counts)
-    places: Numbers = np.repeat(shift, counts) + np.arange(counts.sum())
-    return places
+    return list_items(start[ranks], counts)

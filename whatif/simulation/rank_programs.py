@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
+from whatif.simulation.flat_lists import list_items, list_starts
 
 ANY: Final = -1
 """Any source, or any tag, of a receive."""
@@ -164,6 +165,4 @@ def _taken_lists(
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """The lists `values[start[row] : start[row + 1]]` of some rows, one behind the other."""
     counts = np.diff(start)[rows]
-    new_start = np.concatenate([[0], np.cumsum(counts)])
-    places = np.repeat(start[rows] - new_start[:-1], counts) + np.arange(new_start[-1])
-    return new_start, values[places]
+    return list_starts(counts), values[list_items(start[rows], counts)]

@@ -14,7 +14,7 @@ from whatif.simulation import event_loop as kernel
 from whatif.simulation import replay_queues, replay_state
 from whatif.simulation.clocks import TICKS
 from whatif.simulation.jit import CompilerError, fields_of, jitted, plain, table_of
-from whatif.simulation.rank_programs import ANY, Kind
+from whatif.simulation.rank_programs import Kind
 from whatif.simulation.replay_state import ReplayState
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
 from whatif.simulation.schedule_checks import check_completion, check_schedule, cost_table, serial_time
@@ -129,7 +129,7 @@ def _state(schedule: Schedule, places: Places, costs: Costs, ticks: int, compile
     columns = _given(schedule, places, costs, ticks) | _operations(schedule, processors)
     nodes = int(places.node.max(initial=0)) + 1 if costs.node_gap > 0 else 0
     columns |= {
-        "wild": _ranks_with_wildcards(schedule, columns["lane"] // np.int32(processors)),
+        "wild": schedule.has_wild.astype(np.uint8),
         "rank": np.repeat(np.arange(ranks, dtype=np.int32), processors),
         "adapter_before": np.full(operations if nodes else 0, replay_state.UNRELEASED, dtype=np.int32),
         "counts": np.array([0, 0] + 3 * [replay_state.NONE], dtype=np.int64),
@@ -194,8 +194,7 @@ def _operations(schedule: Schedule, processors: int) -> dict[str, NDArray[Any]]:
     columns["released_by"][:] = replay_state.UNRELEASED
     columns["need"][:] = schedule.need_count
     columns["kind"][:] = (schedule.step == Step.SEND) & (schedule.origin_kind == Kind.ISEND)
-    first = np.arange(schedule.rank_count, dtype=np.int32) * np.int32(processors)
-    columns["lane"][:] = np.repeat(first, np.diff(schedule.rank_start))
+    columns["lane"][:] = schedule.rank * np.int32(processors)
     if schedule.processor is not None:
         columns["lane"] += schedule.processor
     return columns
@@ -209,11 +208,6 @@ def _block(names: tuple[str, ...], length: int, dtype: type, value: int) -> dict
 
 def _column(values: NDArray[Any], compiled: bool) -> Any:
     return values if compiled else values.tolist()
-
-
-def _ranks_with_wildcards(schedule: Schedule, rank: NDArray[np.int32]) -> NDArray[np.uint8]:
-    wild = (schedule.step == Step.RECEIVE) & ((schedule.peer == ANY) | (schedule.tag == ANY))
-    return (np.bincount(rank[wild], minlength=schedule.rank_count) > 0).astype(np.uint8)
 
 
 def _with_channels(state: ReplayState, channels: Callable[[ReplayState, Any], int], compiled: bool) -> ReplayState:

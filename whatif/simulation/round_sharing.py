@@ -22,7 +22,7 @@ def with_sharing(schedule: Schedule, stages: Sequence[Stage], places: Places, co
     sends = np.flatnonzero(schedule.step == Step.SEND)
     size, leaving = schedule.size[sends], _leaving(stages, places)
     protocol = costs.protocols(size, np.full(len(sends), INTER_NODE))
-    sender = np.searchsorted(schedule.rank_start, sends, side="right") - 1
+    sender = schedule.rank_of(sends)
     away = places.node[sender] != places.node[schedule.peer[sends]]
     stretch = np.ones(len(schedule.step))
     stretch[sends] = np.where(away, costs.stretch(protocol, leaving), 1.0)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from whatif.models.patterns import INTER_NODE
 from whatif.models.quantities import FloatArray
+from whatif.simulation.rank_programs import ANY
 
 
 class Step(IntEnum):
@@ -70,6 +71,25 @@ class Schedule:
     def rank_count(self) -> int:
         """Ranks that take part."""
         return len(self.rank_start) - 1
+
+    @property
+    def rank(self) -> NDArray[np.int32]:
+        """[op]: the rank of each operation."""
+        return np.repeat(np.arange(self.rank_count, dtype=np.int32), np.diff(self.rank_start))
+
+    def rank_of(self, operations: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
+        """Ranks of some operations, which are given by their indices."""
+        return np.searchsorted(self.rank_start, operations, side="right").astype(np.int32) - 1
+
+    @property
+    def is_wild(self) -> NDArray[np.bool_]:
+        """[op]: whether it receives from any rank or with any tag."""
+        return np.asarray((self.step == Step.RECEIVE) & ((self.peer == ANY) | (self.tag == ANY)))
+
+    @property
+    def has_wild(self) -> NDArray[np.bool_]:
+        """[rank]: whether it has a receive from any rank or with any tag."""
+        return np.bincount(self.rank_of(np.flatnonzero(self.is_wild)), minlength=self.rank_count) > 0
 
     @property
     def processor_count(self) -> int:

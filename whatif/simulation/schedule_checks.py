@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.models.quantities import FloatArray
+from whatif.simulation.flat_lists import list_items
 from whatif.simulation.rank_programs import ANY, Kind
 from whatif.simulation.replay_state import ROW
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
@@ -116,7 +117,7 @@ def _deadlock(schedule: Schedule, unfinished: NDArray[np.bool_]) -> str:
     held = np.zeros(len(schedule.step), dtype=np.int64)
     np.add.at(held, _dependents(schedule, np.flatnonzero(unfinished)), 1)
     stuck = np.flatnonzero(unfinished & (held == 0))
-    ranks = len(np.unique(_rank(schedule, np.flatnonzero(unfinished))))
+    ranks = len(np.unique(schedule.rank_of(np.flatnonzero(unfinished))))
     if not stuck.size:
         stuck, reason = np.flatnonzero(unfinished), "operations depend on each other in a circle"
     else:
@@ -128,18 +129,13 @@ def _deadlock(schedule: Schedule, unfinished: NDArray[np.bool_]) -> str:
 def _dependents(schedule: Schedule, operations: NDArray[np.intp]) -> NDArray[np.int64]:
     """Everything that depends on operations."""
     starts, ends = schedule.next_start[operations], schedule.next_start[operations + 1]
-    edges = np.repeat(starts - np.concatenate([[0], np.cumsum(ends - starts)[:-1]]), ends - starts)
-    targets = schedule.next[edges + np.arange(len(edges))].astype(np.int64)
+    targets = schedule.next[list_items(starts, ends - starts)].astype(np.int64)
     return np.where(targets < 0, -1 - targets, targets)
-
-
-def _rank(schedule: Schedule, operations: NDArray[np.intp]) -> NDArray[np.intp]:
-    return np.searchsorted(schedule.rank_start, operations, side="right") - 1
 
 
 def _first_of_ranks(schedule: Schedule, operations: NDArray[np.intp]) -> list[int]:
     """The first of the operations of each rank, for as many ranks as are named."""
-    firsts = np.unique(_rank(schedule, operations), return_index=True)[1]
+    firsts = np.unique(schedule.rank_of(operations), return_index=True)[1]
     return [int(op) for op in operations[firsts[:NAMED]]]
 
 
@@ -149,7 +145,7 @@ def describe(schedule: Schedule, op: int) -> str:
     step, size, peer, tag = schedule.step[op], schedule.size[op], schedule.peer[op], schedule.tag[op]
     kind = schedule.origin_kind[op]
     call = Kind(kind).name.lower() if kind <= max(Kind) else str(kind)
-    who = f"rank {_rank(schedule, at)[0]}, operation {schedule.origin[op]} ({call})"
+    who = f"rank {schedule.rank_of(at)[0]}, operation {schedule.origin[op]} ({call})"
     named = f"tag {tag if tag != ANY else 'any'}" if tag >= ANY else "of a collective"
     if step == Step.SEND:
         return f"{who}: send of {size:.15g} B to rank {peer}, {named}"

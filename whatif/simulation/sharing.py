@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
+from whatif.simulation.flat_lists import list_starts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,8 +43,7 @@ class Routes:
 def routes_from_lists(lists: list[list[int]]) -> Routes:
     """Routes out of a list of links for each flow."""
     lengths = np.array([len(links) for links in lists], dtype=np.int64)
-    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return Routes(start, np.array([link for links in lists for link in links], dtype=np.int32))
+    return Routes(list_starts(lengths), np.array([link for links in lists for link in links], dtype=np.int32))
 
 
 def max_min(routes: Routes, capacities: FloatArray, rate_limits: FloatArray | None = None) -> FloatArray:

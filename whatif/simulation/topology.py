@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
+from whatif.simulation.flat_lists import list_starts
 from whatif.simulation.sharing import Routes, require_positive
 from whatif.simulation.torus_rings import NO_LINK, Crossings, IntArray, TorusRings
 
@@ -64,8 +65,7 @@ class Topology:
         ends = self._ends(source, destination)
         links = self.find(ends[0], ends[1])
         used = (links != NO_LINK) & (ends[0] != ends[1])[:, None]
-        start = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
-        return Routes(start, links[used])
+        return Routes(list_starts(used.sum(axis=1)), links[used])
 
     def loads(
         self,

@@ -15,6 +15,7 @@ from whatif.schema.parameters import KnownKey, Parameter
 from whatif.schema.parts import kind_of_part, parts_of
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.price import AMOUNTS
+from whatif.schema.toml import key_path
 from whatif.units import WATT, Quantity, counted, format_quantity
 from whatif.vocabulary import LIBRARY_ALGORITHMS, MESSAGE_ALGORITHMS
 
@@ -65,7 +66,7 @@ def _power(idle: Any, dynamic: Any) -> str:
 
 def part_choices(path: str, scenario: Scenario) -> tuple[Choice, ...]:
     """Parts that a table can extend; `path` is that of its `extends`."""
-    kind = kind_of_part(tuple(path.removesuffix(EXTENDS).split(".")))
+    kind = kind_of_part(key_path(path.removesuffix(EXTENDS)))
     parts = parts_of(str(kind), scenario.search_folders)
     return tuple((name, part_description(document, FIGURES.get(str(kind), ()))) for name, document in parts.items())
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.core.evaluate import evaluate
+from whatif.core.parameter_paths import NODE_COUNT, RANK_COUNT
 from whatif.core.phases.correction import NEUTRAL
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import PLATFORM_PARAMETER
@@ -26,7 +27,7 @@ APPLICATION: Final = "calibration.application"
 PLATFORMS: Final = "calibration.platforms"
 _KINDS_OF: Final = {"kernel": ("kernels",), "communication": ("messages", "sharing", "congestion")}
 """Kinds of corrections by the category of the results that they change."""
-_SCALES: Final = ("application.rank_count", "platform.node_count", "application.grid.cells")
+_SCALES: Final = (RANK_COUNT, NODE_COUNT, "application.grid.cells")
 _BUMP: Final = 1e-3
 
 

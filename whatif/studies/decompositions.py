@@ -12,6 +12,7 @@ import numpy as np
 
 from whatif.core.context import DIMENSIONS
 from whatif.core.evaluate import Evaluation, evaluate
+from whatif.core.parameter_paths import RANK_COUNT
 from whatif.core.result import why_not
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
@@ -149,7 +150,7 @@ def layouts(
         # The reason is not the layout, so that no other one helps; counting their messages would take minutes.
         raise InfeasiblePointError(f"infeasible: {now.obstacle()}")
     present = _present(program, grid, now, result)
-    shapes = list(ordered_factorisations(int(now.values["application.rank_count"]), len(grid.cells)))
+    shapes = list(ordered_factorisations(int(now.values[RANK_COUNT]), len(grid.cells)))
     count, refused = 2 * len(shapes) * len(_mappings(grid)), dict[str, None]()
     found: list[Layout] = []
     for mapping, order in product(_mappings(grid), ("c", "fortran")):
@@ -204,7 +205,7 @@ def _ranks(grid: CellGrid, evaluation: Evaluation) -> tuple[int, ...]:
         return ()
     if grid.decomposition == "given":
         return tuple(int(evaluation.values[f"{GRID}.ranks.{key}"]) for key in grid.cells)
-    count = evaluation.values["application.rank_count"]
+    count = evaluation.values[RANK_COUNT]
     found: Any = DIMENSIONS[grid.decomposition](count, dimension_count=len(grid.cells))
     # Infeasible numbers of ranks have no extents.
     return tuple(int(extent) for extent in np.nan_to_num(found))

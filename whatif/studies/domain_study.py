@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final
 from whatif.axes import first_number
 from whatif.core.context import DOMAIN_GPUS, Context
 from whatif.core.evaluate import Evaluation, Values, evaluate
+from whatif.core.parameter_paths import NODE_COUNT
 from whatif.core.phases.host_transfer import link_bandwidth
 from whatif.core.phases.message import PORT_COUNT, distance_at
 from whatif.core.scenario import Scenario
@@ -135,7 +136,7 @@ class _Machine:
 
     def machine(self) -> MachineDomain:
         """The machine with all domains inside."""
-        nodes, node = self._value("platform.node_count"), self._node()
+        nodes, node = self._value(NODE_COUNT), self._node()
         inside = replace(node, count=nodes)
         if self._spanned > 1:
             domain = self._link_domain(nodes / self._spanned, self._value(DOMAIN_GPUS))

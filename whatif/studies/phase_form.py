@@ -13,6 +13,7 @@ from whatif.schema.fields import QuantityField
 from whatif.schema.parameters import KnownKey, table_keys
 from whatif.schema.relative import is_relative
 from whatif.schema.stated_tables import REMOVED
+from whatif.schema.toml import key_path
 from whatif.studies.choice_lists import Choice, value_choices
 from whatif.units import ONE, customary_unit, format_quantity
 
@@ -71,7 +72,7 @@ def _rows(program: Program, path: str, key: KnownKey, value: Any) -> Iterator[tu
 
 def _field(program: Program, path: str, key: KnownKey, value: Any) -> FormField:
     parameter = program.parameters.get(path)
-    stated = parameter is not None and program.loaded.layers.origin(tuple(path.split("."))) is not None
+    stated = parameter is not None and program.loaded.layers.origin(key_path(path)) is not None
     known = key if parameter is None else parameter
     return FormField(
         path,

@@ -9,8 +9,9 @@ from functools import partial
 import numpy as np
 
 from whatif.axes import Grid
-from whatif.core.energy import BUSY_POWER, NODES_NEEDED, OWNED_COST, PRICE, node_capital
+from whatif.core.energy import BUSY_POWER, OWNED_COST, PRICE, node_capital
 from whatif.core.evaluate import Evaluation, evaluate
+from whatif.core.parameter_paths import NODES_NEEDED
 from whatif.core.result import result_of
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program

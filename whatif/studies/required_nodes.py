@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.core.evaluate import evaluate
+from whatif.core.parameter_paths import NODE_COUNT
 from whatif.core.scenario import Scenario
 from whatif.errors import InfeasiblePointError
 from whatif.models.quantities import FloatArray
@@ -60,7 +61,7 @@ def required_nodes(scenario: Scenario, target: str, correction: float = 1.0) -> 
     program = planner.program("strong")
     wanted = parse_target(target, program)
     factor = correction if wanted.dimension == SECOND else 1.0
-    available = float(planner.now.values["platform.node_count"])
+    available = float(planner.now.values[NODE_COUNT])
 
     def met(places: FloatArray) -> NDArray[np.bool_]:
         nodes = places.ravel()

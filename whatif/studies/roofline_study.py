@@ -9,9 +9,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from whatif.core.energy import GPU
 from whatif.core.evaluate import Evaluation, Values, evaluate
 from whatif.core.iteration_timeline import possible_result
+from whatif.core.parameter_paths import GPU
 from whatif.core.scenario import Scenario
 from whatif.core.socket_share import PRECISIONS, RANK_BANDWIDTH, core_rate_term, cores_term
 from whatif.core.term import Program

@@ -19,6 +19,7 @@ import numpy as np
 from whatif.core.context import DIMENSIONS
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.fit_range import extrapolations
+from whatif.core.parameter_paths import NODE_COUNT, RANK_COUNT
 from whatif.core.result import why_not
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
@@ -30,11 +31,10 @@ from whatif.units import in_percent
 
 Mode = Literal["strong", "weak"]
 GRID: Final = "application.grid"
-MEMORY, RANKS = "application.memory_size", "application.rank_count"
+MEMORY, RANKS = "application.memory_size", RANK_COUNT
 _FITS: Final = "placement.memory_size fits"
 """Term that compares the memory of the ranks of a device with that of the device."""
 _MOST_NODES: Final = 100_000
-_NODES: Final = "platform.node_count"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,7 +185,7 @@ class Planner:
 
     def doublings(self) -> list[float]:
         """Powers of 2 up to the number of nodes of the platform."""
-        return [float(1 << power) for power in range(int(self.now.values[_NODES]).bit_length())]
+        return [float(1 << power) for power in range(int(self.now.values[NODE_COUNT]).bit_length())]
 
     def modes(self) -> tuple[Mode, ...]:
         """Ways to scale that the scenario allows."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from whatif.arguments import positive_share
+from whatif.core.parameter_paths import NODE_COUNT
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import parameter_points
 from whatif.errors import InfeasiblePointError, UsageError, require_choice
@@ -98,7 +99,7 @@ def _counts(nodes: str | Sequence[float] | None, planner: Planner) -> list[float
             raise UsageError(f"--nodes {nodes}: from at least 1 upwards")
         return [*(float(low << power) for power in range(54) if low << power < high), float(high)]
     try:
-        points = parameter_points("platform.node_count", nodes, planner.scenario.program, _MOST_POINTS)
+        points = parameter_points(NODE_COUNT, nodes, planner.scenario.program, _MOST_POINTS)
     except UsageError as error:
         raise UsageError(str(error).replace("sweep `platform.node_count`", f"--nodes {nodes}")) from None
     if not points.size:

@@ -12,6 +12,7 @@ import numpy as np
 from whatif.axes import first_number
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.message_simulation import MachineInputs, MessageMachine, core_count, machine_of
+from whatif.core.parameter_paths import RANK_COUNT
 from whatif.core.phases.reduction import reduces
 from whatif.core.phases.traced_run import TraceFile
 from whatif.core.scenario import Scenario
@@ -264,7 +265,7 @@ def trace_file(program: Program, phase: str) -> TraceFile:
 
 
 def _traced(program: Program, evaluation: Evaluation, phase: str) -> tuple[Schedule, bool]:
-    rank_count = round(_number(evaluation, "application.rank_count"))
+    rank_count = round(_number(evaluation, RANK_COUNT))
     factor = _number(evaluation, f"application.phases.{phase}.computation_factor")
     file = trace_file(program, phase)
     return file.schedule(rank_count, factor), file.facts.is_sequential
@@ -347,7 +348,7 @@ def _reduction_time(program: Program, evaluation: Evaluation) -> float:
 
 
 def _rank_count(evaluation: Evaluation) -> int:
-    return round(_number(evaluation, "application.rank_count"))
+    return round(_number(evaluation, RANK_COUNT))
 
 
 def _operations(trace: Trace) -> int:

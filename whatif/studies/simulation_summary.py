@@ -119,7 +119,7 @@ def _path(simulation: Simulation) -> tuple[PathSummary | None, _Spans]:
         found.byte_slope.sum(axis=1) + adapter_size,
         found.byte_time.sum(axis=1) + adapter_size * costs.node_gap,
     )
-    rank = np.searchsorted(schedule.rank_start, found.operations, side="right").astype(np.int32) - 1
+    rank = schedule.rank_of(found.operations)
     return path, (rank, replay.start[found.operations], replay.end[found.operations])
 
 

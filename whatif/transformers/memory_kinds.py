@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from whatif.core.energy import GPU
+from whatif.core.parameter_paths import GPU
 from whatif.units import BYTE, format_compared
 
 _ROOM = f"{GPU}.memory_size"

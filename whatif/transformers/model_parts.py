@@ -53,6 +53,22 @@ class ModelParts:
         wiring = self.context.wiring
         return name if name in wiring.terms else wiring.add(name, function, inputs, options=options)
 
+    def product(self, name: str, first: Reference, second: Reference) -> str:
+        """Term of a product of counts."""
+        return self.add(name, layers.product_count, first_count=first, second_count=second)
+
+    def difference(self, name: str, first: Reference, second: Reference) -> str:
+        """Term of a difference of counts."""
+        return self.add(name, steps.difference, first_count=first, second_count=second)
+
+    def quotient(self, name: str, count: Reference, share_count: Reference) -> str:
+        """Term of one of `share_count` equal shares of a count."""
+        return self.add(name, steps.shared_count, count=count, share_count=share_count)
+
+    def repeated(self, name: str, once_time: Reference, pass_count: Reference) -> str:
+        """Term of the time of several passes."""
+        return self.add(name, steps.counted_time, once_time=once_time, pass_count=pass_count)
+
     def summed(self, name: str, sizes: Iterable[str]) -> str:
         """Term of a sum of sizes."""
         return self.context.wiring.add(name, steps.summed_size, {size: size for size in sizes})
@@ -115,14 +131,12 @@ class ModelParts:
     @property
     def active_experts(self) -> str:
         """Parameters of the routed experts of one token in one layer."""
-        return self.add("model.active_expert_parameters", layers.product_count, first_count=self.expert,
-                        second_count=f"{MODEL}.active_expert_count")  # fmt: skip
+        return self.product("model.active_expert_parameters", self.expert, f"{MODEL}.active_expert_count")
 
     @property
     def shared_experts(self) -> str:
         """Parameters of the shared experts of one layer."""
-        return self.add("model.shared_expert_parameters", layers.product_count, first_count=self.expert,
-                        second_count=f"{MODEL}.shared_expert_count")  # fmt: skip
+        return self.product("model.shared_expert_parameters", self.expert, f"{MODEL}.shared_expert_count")
 
     @property
     def expert_layers(self) -> Reference:
@@ -135,13 +149,16 @@ class ModelParts:
     @property
     def output_embedding(self) -> str:
         """Parameters of one embedding."""
-        return self.add("model.embedding_parameters", layers.product_count, first_count=f"{MODEL}.hidden_size",
-                        second_count=f"{MODEL}.vocabulary_size")  # fmt: skip
+        return self.product("model.embedding_parameters", f"{MODEL}.hidden_size", f"{MODEL}.vocabulary_size")
+
+    @property
+    def embedding_count(self) -> float:
+        """Embeddings of the model: one for input and output, or one for each."""
+        return 1.0 if self.model.tied_embeddings else 2.0
 
     def _total(self, name: str, experts: Reference, embeddings: float) -> str:
         """Parameters of all layers with some experts in each, and of some embeddings."""
-        embedding = self.add(f"{name}.embeddings", layers.product_count, first_count=self.output_embedding,
-                             second_count=number(embeddings))  # fmt: skip
+        embedding = self.product(f"{name}.embeddings", self.output_embedding, number(embeddings))
         return self.add(name, layers.model_parameters, layer_count=f"{MODEL}.layer_count",
                         expert_layer_count=self.expert_layers, attention_parameters=self.attention,
                         dense_parameters=self.dense, expert_parameters=self.expert, expert_count=experts,
@@ -150,13 +167,12 @@ class ModelParts:
 
     @property
     def _router(self) -> str:
-        return self.add("model.router_parameters", layers.product_count, first_count=f"{MODEL}.hidden_size",
-                        second_count=self.stated("expert_count"))  # fmt: skip
+        return self.product("model.router_parameters", f"{MODEL}.hidden_size", self.stated("expert_count"))
 
     @property
     def all_parameters(self) -> str:
         """Parameters of the model."""
-        return self._total("model.parameters", self.stated("expert_count"), 1.0 if self.model.tied_embeddings else 2.0)
+        return self._total("model.parameters", self.stated("expert_count"), self.embedding_count)
 
     @property
     def token_parameters(self) -> str:
@@ -166,7 +182,12 @@ class ModelParts:
     @property
     def dense_total(self) -> str:
         """Parameters that every rank of an expert group has."""
-        return self._total("model.dense_parameters", NOTHING, 1.0 if self.model.tied_embeddings else 2.0)
+        return self._total("model.dense_parameters", NOTHING, self.embedding_count)
+
+    @property
+    def routed_parameters(self) -> str:
+        """Parameters of the routed experts of all layers."""
+        return self.difference("model.routed_parameters", self.all_parameters, self.dense_total)
 
     @property
     def heads(self) -> dict[str, Reference]:

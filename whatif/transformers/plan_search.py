@@ -10,8 +10,8 @@ from typing import Any, Final, cast
 import numpy as np
 
 from whatif.core.context import DOMAIN_GPUS
-from whatif.core.energy import GPU
 from whatif.core.evaluate import evaluate
+from whatif.core.parameter_paths import GPU
 from whatif.core.scenario import Scenario
 from whatif.errors import InfeasiblePointError, UsageError, did_you_mean
 from whatif.models.quantities import FloatArray

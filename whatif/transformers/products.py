@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from whatif.core.energy import GPU, gpu_rate
+from whatif.core.energy import gpu_rate
+from whatif.core.parameter_paths import GPU
 from whatif.core.term import Reference, parameters_in
 from whatif.models import transformer_layers as layers
 from whatif.models import transformer_steps as steps
 from whatif.models.gemm import gemm_efficiency, tile_efficiency
-from whatif.models.ranks import fits
 from whatif.transformers.model_parts import MODEL, NO_BYTES, ONCE, PLAN, ModelParts, number
 from whatif.vocabulary import PRODUCT_PRECISIONS, Precision, ProductPrecision
 
@@ -35,9 +35,8 @@ def check_platform(parts: ModelParts, what: str, **precisions: ProductPrecision)
         if f"{GPU}.{rate}" not in wiring.parameters:
             wiring.problem(f"{PLAN}.{key}", f"{gpu.name} states no `{rate}`, which {needed} needs")
     wiring.raise_problems()
-    alone: dict[str, Reference] = {"needed_count": context.ranks_on_gpu, "available_count": ONCE}
     reason = f"ranks of {what} share no GPU (application.ranks_per_gpu, application.ranks_per_node)"
-    wiring.require("placement.ranks_on_gpu fits", reason, fits, alone)
+    wiring.require_fit("placement.ranks_on_gpu", reason, context.ranks_on_gpu, ONCE)
 
 
 class Products:
@@ -66,7 +65,7 @@ class Products:
 
     def divided(self, name: str, parameters: Reference, width: Reference, tokens: Reference, count: Reference) -> str:
         """Time of `count` products with parameters that tensor ranks divide, to tokens of a width."""
-        columns = self.parts.add(f"{name}.column_count", steps.shared_count, count=width, share_count=TENSOR)
+        columns = self.parts.quotient(f"{name}.column_count", width, TENSOR)
         shape: dict[str, Reference] = {"m": tokens, "n": columns, "batch_count": ONCE}
         return self.timed(name, parameters, width, count, self.efficiency(name, shape, self.share),
                           {"token_count": tokens, "tensor_size": TENSOR})  # fmt: skip

@@ -6,8 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from whatif.core.energy import BUSY_POWER, CAP, CLOCK, GPU
+from whatif.core.energy import BUSY_POWER, CAP, CLOCK
 from whatif.core.evaluate import evaluate
+from whatif.core.parameter_paths import GPU
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.models.quantities import FloatArray

@@ -29,9 +29,7 @@ from whatif.models.placed_rounds import (
     round_sizes,
     slowest_times,
 )
-from whatif.models.ranks import fits
 from whatif.models.reductions import COMBINING
-from whatif.models.workload import repeated
 from whatif.schema.collective_phase import CollectivePhase
 from whatif.units import ONE, Quantity
 from whatif.vocabulary import DISTANCES, MESSAGE_ALGORITHMS
@@ -39,10 +37,9 @@ from whatif.vocabulary import DISTANCES, MESSAGE_ALGORITHMS
 
 def wire_collective(context: Context, name: str, phase: CollectivePhase) -> list[PhaseTerm]:
     """The terms of a collective phase."""
-    path, wiring = f"application.phases.{name}", context.wiring
     once = _once(context, name, phase)
-    inputs: dict[str, Reference] = {"once_time": once, "repeat_count": f"{path}.operation_count"}
-    return [PhaseTerm(name, wiring.add(name, repeated, inputs), "communication")]
+    time = context.wiring.repeat(name, once, f"application.phases.{name}.operation_count")
+    return [PhaseTerm(name, time, "communication")]
 
 
 def _once(context: Context, name: str, phase: CollectivePhase) -> str:
@@ -75,8 +72,7 @@ def _limit_imbalance(context: Context, name: str, phase: CollectivePhase) -> Non
     imbalance = f"{path}.imbalance"
     members = group_of(context, f"{path}.group", phase.group)["group_size"] if phase.group else context.rank_count
     reason = f"{imbalance} exceeds {members}: the largest message of a rank would exceed all of its messages together"
-    counts: dict[str, Reference] = {"needed_count": imbalance, "available_count": members}
-    context.wiring.require(f"{name}.imbalance fits", reason, fits, counts)
+    context.wiring.require_fit(f"{name}.imbalance", reason, imbalance, members)
 
 
 def _by_messages(candidates: Sequence[CollectiveWiring]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from whatif.core.context import Context
-from whatif.core.energy import GPU
+from whatif.core.parameter_paths import GPU
 from whatif.core.term import PhaseTerm, Reference
 from whatif.models.gpu_sharing import of_all_ranks, switching_time
 from whatif.schema.application import HaloPhase, TransferPhase

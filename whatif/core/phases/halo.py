@@ -15,8 +15,7 @@ from whatif.models.corrections import time_of_sharing
 from whatif.models.k_model import effective_process_count, k_factor
 from whatif.models.patterns import message_kinds
 from whatif.models.phase import concurrent_time, node_aware_time, serialised_time
-from whatif.models.ranks import fits
-from whatif.models.workload import by_kind, halo_fits, halo_sizes, rank_size, repeated
+from whatif.models.workload import by_kind, halo_fits, halo_sizes, rank_size
 from whatif.schema.application import HaloPhase
 from whatif.units import BYTE_PER_SECOND, ONE, Quantity
 from whatif.vocabulary import DISTANCES, PROTOCOLS
@@ -41,8 +40,7 @@ def wire_halo(context: Context, name: str, phase: HaloPhase) -> list[PhaseTerm]:
         _time_of_sharing(exchange, once, counts, repeats)
     if is_congested(context):
         once = with_congestion(context, name, once, wire_exchange_congestion(exchange, once), repeats)
-    inputs: dict[str, Reference] = {"once_time": once, "repeat_count": repeats}
-    return [PhaseTerm(name, wiring.add(name, repeated, inputs), "communication")]
+    return [PhaseTerm(name, wiring.repeat(name, once, repeats), "communication")]
 
 
 def _time_of_sharing(exchange: HaloWiring, once: str, counts: str, repeats: str) -> None:
@@ -60,7 +58,7 @@ def _time_of_sharing(exchange: HaloWiring, once: str, counts: str, repeats: str)
     function = COMBINED[exchange.phase.concurrency]
     time = wiring.add(f"{alone.name}.exchange_time", function, {"rank_counts": counts} | times)
     shared = wiring.add(f"{name}.exchange_shared_time", time_of_sharing, {"time": once, "time_alone": time})
-    wiring.add(f"{name}.shared_time", repeated, {"once_time": shared, "repeat_count": repeats})
+    wiring.repeat(f"{name}.shared_time", shared, repeats)
 
 
 def _placement(context: Context, phase: HaloPhase) -> tuple[dict[str, Reference], dict[str, Any]]:
@@ -101,8 +99,7 @@ def _add_effective_k(exchange: HaloWiring) -> None:
     for key, stated in (("inter_node_count", phase.inter_node_count), ("total_count", phase.total_count)):
         inputs[key] = exchange.count(key) if stated is None else f"application.phases.{exchange.name}.{key}"
     reason = f"application.phases.{exchange.name}: inter_node_count (K_inter) exceeds total_count (K_total)"
-    counts = {"needed_count": inputs["inter_node_count"], "available_count": inputs["total_count"]}
-    wiring.require(f"{exchange.name}.inter_node_count fits", reason, fits, counts)
+    wiring.require_fit(f"{exchange.name}.inter_node_count", reason, inputs["inter_node_count"], inputs["total_count"])
     k = wiring.add(f"{exchange.name}.k", k_factor, inputs)
     wiring.add(f"{exchange.name}.effective_k", effective_process_count, {"k": k})
 

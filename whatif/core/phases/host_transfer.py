@@ -24,7 +24,7 @@ from whatif.models.transfer import (
     staged_write_time,
     staging_bandwidth,
 )
-from whatif.models.workload import copy_count, repeated
+from whatif.models.workload import copy_count
 from whatif.schema.application import TransferPhase
 from whatif.schema.platform_spec import NVLink, PCIe
 from whatif.units import BYTE, ONE, Quantity
@@ -67,8 +67,7 @@ def wire_transfer(context: Context, name: str, phase: TransferPhase) -> list[Pha
     if phase.halo is not None:
         exchanges = f"application.phases.{phase.halo}.exchange_count"
         count = wiring.add(f"{name}.copy_count", copy_count, {"transfer_count": count, "exchange_count": exchanges})
-    inputs = {"once_time": time, "repeat_count": count}
-    return [PhaseTerm(name, wiring.add(name, repeated, inputs), "transfer")]
+    return [PhaseTerm(name, wiring.repeat(name, time, count), "transfer")]
 
 
 def _device_copy(context: Context, name: str, size: str) -> str:

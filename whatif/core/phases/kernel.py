@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from whatif.core.context import Context
-from whatif.core.energy import GPU, gpu_rate
+from whatif.core.energy import gpu_rate
+from whatif.core.parameter_paths import GPU
 from whatif.core.phases.gpu_sharing import launch_time_of_ranks
 from whatif.core.socket_share import PRECISIONS, bandwidth_of_kernel, bandwidth_of_rank, cores_of_rank, rate_of_core
 from whatif.core.term import PhaseTerm, Reference, parameters_in
@@ -26,7 +27,6 @@ from whatif.models.sockets import rank_rate
 from whatif.models.workload import (
     launch_scale,
     mix_fits,
-    repeated,
     rescaled_time,
     scaled,
     surface_growth,
@@ -166,16 +166,14 @@ def wire_measured_kernel(context: Context, name: str, phase: MeasuredKernelPhase
     if phase.bound != "nothing" or context.in_time_slices:
         _need_device(context, name)
     if phase.bound != "nothing":
-        profiled = "profiled_bandwidth" if phase.bound == "dram_bandwidth" else "profiled_rate"
         rates: dict[str, Reference] = {
-            "profiled_metric": f"{path}.{profiled}",
+            "profiled_metric": f"{path}.{phase.profiled_key}",
             "present_metric": _present_rate(context, phase.bound),
             "ranks_per_gpu": context.ranks_on_gpu if context.on_gpus else Quantity(1.0, ONE),
         }
         fixed: Reference = f"{GPU}.empty_kernel_time" if context.on_gpus else Quantity(0.0, SECOND)
         once = wiring.add(f"{name}.launch_time", rescaled_time, {"kernel_time": once, "launch_time": fixed, **rates})
-    inputs: dict[str, Reference] = {"once_time": once, "repeat_count": f"{path}.launch_count"}
-    return [PhaseTerm(name, wiring.add(name, repeated, inputs), "kernel")]
+    return [PhaseTerm(name, wiring.repeat(name, once, f"{path}.launch_count"), "kernel")]
 
 
 def _present_rate(context: Context, bound: str) -> str:

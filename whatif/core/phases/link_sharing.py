@@ -31,7 +31,7 @@ from whatif.models.patterns import Neighbours, Pattern, message_kinds
 from whatif.models.placed_rounds import round_sizes
 from whatif.models.placement import ONE_GROUP, ONE_NODE, boxes_at, each_distinct, grid_at, pattern_at
 from whatif.models.quantities import Core, Count, FloatArray, model
-from whatif.models.workload import along_dimensions, repeated
+from whatif.models.workload import along_dimensions
 from whatif.units import BYTE, Quantity
 from whatif.vocabulary import MODEL_OF_ONE_MESSAGE, PROTOCOLS
 
@@ -100,7 +100,6 @@ def halo_link_counts(
     places = [ranks_per_node, ranks_per_socket, nodes_per_domain, group_stride, group_count]
     points = [*np.moveaxis(dims, -1, 0), *places]
     slots = step_kinds(dims.shape[-1], choices.get("neighbours", "faces"))
-
     return _exchange_counts(points, link_counts, partial(grid_at, choices=choices), (topology, spread, slots))
 
 
@@ -119,7 +118,6 @@ def box_link_counts(
     """`halo_link_counts` for the boxes of MiniFE (`BoxPattern`); `cells` [..., dimension] are global."""
     points = [rank_count, ranks_per_node, ranks_per_socket, nodes_per_domain, *np.moveaxis(cells, -1, 0)]
     slots = step_kinds(cells.shape[-1], "all")
-
     return _exchange_counts(points, link_counts, boxes_at, (topology, spread, slots))
 
 
@@ -309,8 +307,7 @@ def _round_times(collective: CollectiveWiring, sizes: str) -> dict[str, Referenc
 
 def with_congestion(context: Context, name: str, once: str, congestion: str, repeats: str) -> str:
     """Wire the time of a phase with its congestion, whose part of the iteration is a term of its own."""
-    inputs: dict[str, Reference] = {"once_time": congestion, "repeat_count": repeats}
-    context.wiring.add(f"{name}.congestion_time", repeated, inputs)
+    context.wiring.repeat(f"{name}.congestion_time", congestion, repeats)
     return context.wiring.add(f"{name}.congested_time", congested_time, {"time": once, "congestion_time": congestion})
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from whatif.core.context import Context
-from whatif.core.energy import GPU, gpu_rate
+from whatif.core.energy import gpu_rate
+from whatif.core.parameter_paths import GPU
 from whatif.core.phases.gpu_sharing import launch_time_of_ranks
 from whatif.core.term import PhaseTerm, Reference, parameters_in
 from whatif.models.gemm import gemm_efficiency, gemm_operations, gemm_size, gemm_time, tile_efficiency

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import numpy as np
 
-from whatif import units
 from whatif.core.context import Context
 from whatif.core.term import Reference
+from whatif.models.congestion import LinkBandwidths
 from whatif.models.decomposition import is_count
-from whatif.models.quantities import BytesPerSecond, Core, Count, FloatArray, model
-from whatif.models.ranks import fits
+from whatif.models.quantities import BytesPerSecond, Count, FloatArray, model
 from whatif.schema.application import TransferPhase
 from whatif.units import ONE, Quantity
 
-LinkBandwidths = Annotated[FloatArray, units.BYTE_PER_SECOND, Core("link")]
 Ends = tuple[tuple[str, str], ...]
 
 
@@ -94,9 +90,7 @@ def wire_shared(context: Context, name: str, phase: TransferPhase, bandwidth: st
     ends = tuple((link.ends[0], link.ends[1]) for link in links.values())
     reason = f"{count} exceeds the {device_total(ends)} devices of platform.node.links"
     devices = Quantity(float(device_total(ends)), ONE)
-    context.wiring.require(
-        f"{name}.device_count fits", reason, fits, {"needed_count": count, "available_count": devices}
-    )
+    context.wiring.require_fit(f"{name}.device_count", reason, count, devices)
     paths = [f"platform.node.links.{key}.bandwidth" for key in links]
     joined = context.once("node.links", by_link, **{path: path for path in paths})
     inputs: dict[str, Reference] = {"link_bandwidth": bandwidth, "device_count": count, "link_bandwidths": joined}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container
 from typing import Final
 
 from whatif.core.context import Context
-from whatif.core.energy import GPU
+from whatif.core.parameter_paths import GPU
 from whatif.core.phases.collective_wiring import CollectiveWiring
 from whatif.core.socket_share import bandwidth_of_reduction, missing_bandwidth
 from whatif.core.term import Reference

@@ -17,9 +17,9 @@ from whatif.core.term import Reference
 from whatif.errors import UsageError
 from whatif.models.decomposition import MOST_CELLS, MOST_RANKS, PerDimension, is_count
 from whatif.models.patterns import GridPattern, Pattern, domains, message_kinds
+from whatif.models.phase import KindSize
 from whatif.models.placement import boxes_at, grid_at, pattern_at
 from whatif.models.quantities import Bytes, Count, FloatArray, Seconds, model
-from whatif.models.workload import MessageSizes
 from whatif.simulation import rounds
 from whatif.simulation.collective_stages import contributed, schedules_of, stages
 from whatif.simulation.exchange import exchange_schedule
@@ -52,7 +52,7 @@ def simulated_halo_time(
     dims: PerDimension,
     ranks_per_node: Count,
     ranks_per_socket: Count,
-    message_size: MessageSizes,
+    message_size: KindSize,
     nodes_per_domain: Count,
     group_stride: Count,
     group_count: Count,
@@ -77,7 +77,7 @@ def simulated_box_time(
     cells: PerDimension,
     ranks_per_node: Count,
     ranks_per_socket: Count,
-    message_size: MessageSizes,
+    message_size: KindSize,
     nodes_per_domain: Count,
     machine: MessageMachine,
 ) -> Seconds:

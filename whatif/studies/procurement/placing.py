@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from whatif.core.parameter_paths import NODE_COUNT, RANK_COUNT
 from whatif.core.scenario import Scenario
 from whatif.errors import InfeasiblePointError, InvalidFileError, Problem, UsageError, WhatifError
 from whatif.schema.shipped import looks_like_platform
@@ -23,7 +24,6 @@ from whatif.units import counted, format_quantity
 
 _EXPECTED: Final = 0.1
 """Relative scatter that is assumed of a single run."""
-RANKS: Final = "application.rank_count"
 _LARGE: Final = 2.0
 """Least factor of measured runs that a study warns of."""
 
@@ -72,7 +72,7 @@ def placed(study: StudyFile, application: str, machine: str, adjustment: Adjustm
         **dict(flattened(part.on.get(machine, {}))),
     }
     if stated.node_count is not None:
-        overrides["platform.node_count"] = int(stated.node_count)
+        overrides[NODE_COUNT] = int(stated.node_count)
     return scenario.on(study.source(stated.platform)).changed(overrides)
 
 
@@ -198,7 +198,7 @@ def _factor(scenario: Scenario, runs: MeasuredRuns, corrections: Mapping[str, An
 
 def _outside(scenario: Scenario, runs: MeasuredRuns) -> str:
     """Extrapolation of the ranks of a job beyond those of its runs; empty without one."""
-    ranks, counts = scenario.program.parameters[RANKS].value, runs.axis.parameters.get(RANKS)
+    ranks, counts = scenario.program.parameters[RANK_COUNT].value, runs.axis.parameters.get(RANK_COUNT)
     if counts is None or not isinstance(ranks, float) or counts.min() <= ranks <= counts.max():
         return ""
     span = f"{counts.min():,.0f} to {counts.max():,.0f}" if counts.min() < counts.max() else f"{counts.min():,.0f}"

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from whatif.core.parameter_paths import NODE_COUNT
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling
 from whatif.errors import InfeasiblePointError, InvalidFileError, Problem, UsageError, require_choice
@@ -32,7 +33,7 @@ from whatif.studies.procurement.prices import (
     without_node_price,
     without_price,
 )
-from whatif.studies.procurement.study_jobs import AVAILABLE, JobCache, Jobs, jobs_of, scenario_key
+from whatif.studies.procurement.study_jobs import JobCache, Jobs, jobs_of, scenario_key
 from whatif.studies.procurement.study_tables import OPTIONAL, TABLES, recommendation, score_bars
 from whatif.studies.required_nodes import RequiredNodes, required_nodes
 from whatif.studies.study_result import StudyResult
@@ -136,12 +137,12 @@ class Study(StudyResult):
         scenario, known = self.jobs.scenarios[machine][application], self.cache.required
         job, bought = self.jobs.of(machine)[application], self.outcomes[machine].node_count[0]
         try:
-            available = scenario.program.parameters[AVAILABLE].value
+            available = scenario.program.parameters[NODE_COUNT].value
         except InvalidFileError:
             # The platform lacks what the application needs.
             return job.reason
         if bought > available:
-            scenario = scenario.with_overrides({AVAILABLE: int(bought)})
+            scenario = scenario.with_overrides({NODE_COUNT: int(bought)})
         correction = job.correction
         key = f"{scenario_key(scenario)} {target} {correction}"
         if key not in known:
@@ -226,7 +227,7 @@ def _present_nodes(file: StudyFile, jobs: Jobs) -> float:
     if stated is not None:
         return stated
     scenario = next(iter(jobs.scenarios[PRESENT].values()))
-    return float(scenario.program.parameters["platform.node_count"].value)
+    return float(scenario.program.parameters[NODE_COUNT].value)
 
 
 def _check(file: StudyFile, jobs: Jobs, prices: Prices) -> None:

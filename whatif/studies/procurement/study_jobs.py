@@ -13,9 +13,10 @@ from typing import Final
 
 import numpy as np
 
-from whatif.core.energy import BUSY_POWER, NODES_NEEDED
+from whatif.core.energy import BUSY_POWER
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.fit_range import extrapolations
+from whatif.core.parameter_paths import NODE_COUNT, NODES_NEEDED, RANK_COUNT
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.core.uncertainty import Sampling, sample_axis, sampled_program, shared_keys
@@ -24,10 +25,9 @@ from whatif.models.quantities import FloatArray
 from whatif.schema.load import load_platform
 from whatif.schema.study_file import StudyFile
 from whatif.schema.study_spec import PRESENT
-from whatif.studies.procurement.placing import RANKS, Adjustment, adjustments, located, placed
+from whatif.studies.procurement.placing import Adjustment, adjustments, located, placed
 from whatif.studies.required_nodes import RequiredNodes
 
-AVAILABLE: Final = "platform.node_count"
 _PLACES: Final = "placement.ranks_per_node"
 
 
@@ -181,16 +181,16 @@ def _evaluated(scenario: Scenario, sampling: Sampling) -> StudyJob:
 def _empty_places(evaluation: Evaluation) -> Iterator[str]:
     """Warning of a job that uses at most half of the cores of its only node: its ranks may share one socket."""
     scenario = evaluation.program.loaded.scenario
-    places, ranks = (float(evaluation.values.get(term, np.nan)) for term in (_PLACES, RANKS))
+    places, ranks = (float(evaluation.values.get(term, np.nan)) for term in (_PLACES, RANK_COUNT))
     if not scenario.on_gpus and 2 * ranks <= places:
         yield f"its {ranks:,.0f} ranks use part of one node, which holds {places:,.0f} (application.ranks_per_node)"
 
 
 def _reason(evaluation: Evaluation) -> str:
     """Reason why a job cannot run; a job that needs more nodes than available has no other."""
-    needed, available = (float(evaluation.values[term]) for term in (NODES_NEEDED, AVAILABLE))
+    needed, available = (float(evaluation.values[term]) for term in (NODES_NEEDED, NODE_COUNT))
     if needed > available:
-        ranks = float(evaluation.values[RANKS])
+        ranks = float(evaluation.values[RANK_COUNT])
         return f"{ranks:,.0f} ranks need {needed:,.0f} nodes, the machine has {available:,.0f}"
     takes_no_time = float(evaluation.column("total_time")) == 0
     return "a job takes no time" if takes_no_time else evaluation.obstacle()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from whatif.core.energy import GPU
+from whatif.core.parameter_paths import GPU
 from whatif.core.phases.gpu_library import library_operation
 from whatif.core.term import Reference, parameters_in
 from whatif.models import transformer_layers as layers
 from whatif.models import transformer_serving as serving
-from whatif.models import transformer_steps as steps
 from whatif.models.gemm import gemm_efficiency
 from whatif.transformers.model_parts import BF16, MODEL, NO_BYTES, ONCE, PLAN, number
 from whatif.transformers.products import TENSOR, Products
@@ -53,8 +52,7 @@ class ForwardPass:
         return f"{self.name}_{phase}"
 
     def _passes(self, kind: str, count: Reference) -> str:
-        return self.parts.add(f"{self.name}.{kind}_passes", layers.product_count, first_count=count,
-                              second_count=self.work.layer_share)  # fmt: skip
+        return self.parts.product(f"{self.name}.{kind}_passes", count, self.work.layer_share)
 
     @property
     def layer_passes(self) -> str:
@@ -69,8 +67,7 @@ class ForwardPass:
     @property
     def dense_passes(self) -> str:
         """Passes through layers without experts."""
-        return self.parts.add(f"{self.name}.dense_passes", steps.difference, first_count=self.layer_passes,
-                              second_count=self.expert_passes)  # fmt: skip
+        return self.parts.difference(f"{self.name}.dense_passes", self.layer_passes, self.expert_passes)
 
     def kernels(self, attention: str) -> dict[str, str]:
         """Times of the computation; `attention` is the time of that of all layers."""
@@ -108,8 +105,7 @@ class ForwardPass:
     @property
     def _copies(self) -> str:
         """Tokens of a rank, once for each expert that they are sent to."""
-        return self.parts.add(f"{self.name}.routed_copies", layers.product_count, first_count=self._own,
-                              second_count=f"{MODEL}.active_expert_count")  # fmt: skip
+        return self.parts.product(f"{self.name}.routed_copies", self._own, f"{MODEL}.active_expert_count")
 
     def _routing(self) -> str:
         """Time in which tokens are permuted for their experts, and their results summed."""
@@ -126,7 +122,7 @@ class ForwardPass:
         hit = parts.add(f"{name}.hit_count", serving.hit_experts, token_count=self._routed, **counts)
         rows = parts.add(f"{name}.token_count", serving.tokens_of_hit, token_count=self._routed, hit_count=hit,
                          active_expert_count=counts["active_expert_count"])  # fmt: skip
-        own = parts.add(f"{name}.local_count", steps.shared_count, count=hit, share_count=f"{PLAN}.expert_size")
+        own = parts.quotient(f"{name}.local_count", hit, f"{PLAN}.expert_size")
         share = parts.add(f"{name}.large_efficiency", gemm_efficiency, large_efficiency=self.products.share,
                           tile_efficiency=f"{PLAN}.expert_fraction")  # fmt: skip
         efficiency = self.products.efficiency(name, {"m": rows, "n": width, "batch_count": own}, share)
@@ -145,10 +141,9 @@ class ForwardPass:
         """Time of attention of the tokens of requests to their caches, which are read once in every step."""
         parts, name = self.parts, self._named("attention")
         length = parts.context_length
-        twice = parts.add(f"{name}.attended_length", layers.product_count, first_count=length,
-                          second_count=number(2.0))  # fmt: skip
-        rows = parts.add(f"{name}.cached_tokens", layers.product_count, first_count=batch, second_count=length)
-        each = parts.add(f"{name}.pass_tokens", steps.shared_count, count=rows, share_count=f"{PLAN}.pipeline_size")
+        twice = parts.product(f"{name}.attended_length", length, number(2.0))
+        rows = parts.product(f"{name}.cached_tokens", batch, length)
+        each = parts.quotient(f"{name}.pass_tokens", rows, f"{PLAN}.pipeline_size")
         read = parts.add(f"{name}.read_size", layers.token_size, token_count=each, width=parts.cache_width,
                          tensor_size=ONCE, passes=ONCE, element_size=parts.cache_element)  # fmt: skip
         heads = parts.heads
@@ -195,8 +190,10 @@ class ForwardPass:
                                 pipeline_size=f"{PLAN}.pipeline_size")  # fmt: skip
         counts = {"layer": self.layer_passes, "step": self.work.passes, "stage": stages}
         counts |= {"expert_layer": self.expert_passes} if self.parts.has_experts else {}
-        times = [self.parts.add(f"{self.name}.{kind}_overhead", steps.counted_time, once_time=f"{PLAN}.{kind}_time",
-                                pass_count=count) for kind, count in counts.items()]  # fmt: skip
+        times = [
+            self.parts.repeated(f"{self.name}.{kind}_overhead", f"{PLAN}.{kind}_time", count)
+            for kind, count in counts.items()
+        ]
         return self.parts.context.wiring.sum(self._named("overhead"), times)
 
     # Communication
@@ -224,8 +221,8 @@ class ForwardPass:
         """Time of collectives, `count` in each of some layers."""
         name = self._named(phase)
         once = library_operation(self.parts.context, name, self.parts.groups[group], algorithms, size)
-        each = self.parts.add(f"{name}.layer_time", steps.counted_time, once_time=once, pass_count=count)
-        return self.parts.add(name, steps.counted_time, once_time=each, pass_count=layer_count)
+        each = self.parts.repeated(f"{name}.layer_time", once, count)
+        return self.parts.repeated(name, each, layer_count)
 
     def _exchanges(self) -> str:
         """Time of the exchanges of tokens between replicas that share experts."""

@@ -6,9 +6,8 @@ from functools import cached_property
 from typing import Final, cast
 
 from whatif.core.context import Context
-from whatif.core.energy import GPU
+from whatif.core.parameter_paths import GPU
 from whatif.core.term import Reference, parameters_in
-from whatif.models import transformer_layers as layers
 from whatif.models import transformer_serving as serving
 from whatif.models import transformer_steps as steps
 from whatif.models.ranks import fits, is_multiple, memory_fits
@@ -70,14 +69,12 @@ class ServingParts(ModelParts):
         """Ranks that decode."""
         if not self.separate:
             return self.context.rank_count
-        return self.add(DECODING_RANKS, steps.difference, first_count=self.context.rank_count,
-                        second_count=_RANKS)  # fmt: skip
+        return self.difference(DECODING_RANKS, self.context.rank_count, _RANKS)
 
     @property
     def replica_ranks(self) -> str:
         """Ranks of a replica."""
-        return self.add("serving.replica_ranks", layers.product_count, first_count=f"{PLAN}.tensor_size",
-                        second_count=f"{PLAN}.pipeline_size")  # fmt: skip
+        return self.product("serving.replica_ranks", f"{PLAN}.tensor_size", f"{PLAN}.pipeline_size")
 
     @cached_property
     def groups(self) -> dict[str, Group]:
@@ -97,17 +94,10 @@ class ServingParts(ModelParts):
         """Parameters of all layers that every expert rank has."""
         return self._total("model.layer_parameters", NOTHING, 0.0)
 
-    @property
-    def routed_parameters(self) -> str:
-        """Parameters of the routed experts of all layers."""
-        return self.add("model.routed_parameters", steps.difference, first_count=self.all_parameters,
-                        second_count=self.dense_total)  # fmt: skip
-
     @cached_property
     def weights(self) -> str:
         """Bytes of the weights of a rank; embeddings are in bf16."""
-        embeddings = self.add("model.all_embeddings", layers.product_count, first_count=self.output_embedding,
-                              second_count=number(1.0 if self.model.tied_embeddings else 2.0))  # fmt: skip
+        embeddings = self.product("model.all_embeddings", self.output_embedding, number(self.embedding_count))
         kinds: dict[str, tuple[Reference, Reference, Reference]] = {
             "layer": (self.layer_parameters, f"{PLAN}.tensor_size", self.weight_size),
             "embedding": (embeddings, f"{PLAN}.tensor_size", BF16),

@@ -8,6 +8,7 @@ from typing import Final, cast
 import numpy as np
 
 from whatif.core.evaluate import evaluate
+from whatif.core.parameter_paths import RANK_COUNT
 from whatif.core.scenario import Scenario
 from whatif.models.decomposition import divisors
 from whatif.models.quantities import FloatArray
@@ -24,7 +25,7 @@ SIZES: Final = ("tensor_size", "pipeline_size", "expert_size", "largest_batch")
 def candidates(scenario: Scenario, keep: Sequence[str]) -> dict[str, FloatArray]:
     """Sizes of all plans that divide the ranks that decode, the heads and the experts."""
     values = evaluate(scenario.program).values
-    decoding = DECODING_RANKS if DECODING_RANKS in values else "application.rank_count"
+    decoding = DECODING_RANKS if DECODING_RANKS in values else RANK_COUNT
     ranks, heads, layers, experts = (
         int(values[path]) for path in (decoding, f"{MODEL}.head_count", f"{MODEL}.layer_count", f"{MODEL}.expert_count")
     )

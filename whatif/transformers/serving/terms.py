@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from whatif.core.context import Context
-from whatif.core.energy import GPU
+from whatif.core.parameter_paths import GPU
 from whatif.core.phases.gpu_library import library_operation
 from whatif.core.term import PhaseTerm, Reference, parameters_in
 from whatif.models import serving_waits as waits
@@ -77,7 +77,7 @@ def _decoding(parts: ServingParts, name: str, batch: Reference) -> Phases:
     tokens = parts.add(f"{name}.pass_tokens", serving.pass_tokens, batch=batch, draft_length=f"{PLAN}.draft_length",
                        pipeline_size=stages)  # fmt: skip
     part = ForwardPass(parts, name, Work(tokens, tokens, stages, parts.imbalance))
-    requests = parts.add(f"{name}_requests", steps.counted_time, once_time=f"{PLAN}.request_time", pass_count=batch)
+    requests = parts.repeated(f"{name}_requests", f"{PLAN}.request_time", batch)
     return [*_phases(part, part.cached_attention(batch)), ({f"{name}_requests": requests}, "overhead")]
 
 
@@ -104,7 +104,7 @@ def _of_request(parts: ServingParts, phases: Phases, name: str, request: str, sh
 
     def shared(phase: str, term: str) -> tuple[str, str]:
         renamed = phase.replace(name, request, 1)
-        return renamed, parts.add(renamed, steps.counted_time, once_time=term, pass_count=share)
+        return renamed, parts.repeated(renamed, term, share)
 
     return [(dict(shared(*item) for item in terms.items()), category) for terms, category in phases]
 
@@ -116,7 +116,7 @@ def _prompt(parts: ServingParts) -> Phases:
     """Phases of one prompt on a stage, in passes that prompts fill together."""
     chunk = parts.add("prompt.chunk_tokens", serving.chunk_tokens, input_length=_INPUT,
                       chunk_length=f"{PLAN}.chunk_length")  # fmt: skip
-    rows = parts.add("prompt.pass_prompts", steps.shared_count, count=chunk, share_count=_INPUT)
+    rows = parts.quotient("prompt.pass_prompts", chunk, _INPUT)
     passes = parts.add("prompt.passes", serving.prompt_passes, input_length=_INPUT, chunk_tokens=chunk)
     share = parts.add("prompt.layer_share", serving.layer_share, pass_count=passes, stage_imbalance=parts.imbalance,
                       pipeline_size=f"{PLAN}.pipeline_size")  # fmt: skip
@@ -126,7 +126,7 @@ def _prompt(parts: ServingParts) -> Phases:
 
 def _prefill(parts: ServingParts, prompt: Phases) -> Phases:
     """Phases of the prompt of a request; each replica computes one at a time."""
-    share = parts.add("serving.replica_share", steps.shared_count, count=ONCE, share_count=parts.replicas)
+    share = parts.quotient("serving.replica_share", ONCE, parts.replicas)
     return _of_request(parts, prompt, "prompt", "prefill", share)
 
 
@@ -232,7 +232,7 @@ def first_token(parts: ServingParts) -> str:
     if parts.separate:
         times.append(_cache_transfer(parts))
     else:
-        times.append(parts.add("first.step_wait", steps.counted_time, once_time=STEP, pass_count=number(0.5)))
+        times.append(parts.repeated("first.step_wait", STEP, number(0.5)))
     if parts.plan.request_rate is not None:
         times += _queues(parts)
     elif not parts.separate:

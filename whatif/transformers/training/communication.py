@@ -39,8 +39,7 @@ class Communication:
             "context_parallel": self._layers("context", keys, "ring_allgather", _KEYS, passes),
         }
         if parts.has_experts:
-            copies = parts.add("training.routed_copies", layers.product_count, first_count=parts.routed_tokens,
-                               second_count=f"{MODEL}.active_expert_count")  # fmt: skip
+            copies = parts.product("training.routed_copies", parts.routed_tokens, f"{MODEL}.active_expert_count")
             sent = self._size("expert_parallel", copies, f"{MODEL}.hidden_size")
             found["expert_parallel"] = self._layers("expert", sent, "pairwise", _EXCHANGES * self.again,
                                                     parts.expert_passes)  # fmt: skip
@@ -55,14 +54,14 @@ class Communication:
         """Exposed time of `each` collectives of a group in every pass of a layer."""
         name = f"{group}_parallel"
         once = self._operation(name, group, size, algorithm)
-        layer = self.parts.add(f"{name}.layer_time", steps.counted_time, once_time=once, pass_count=number(each))
+        layer = self.parts.repeated(f"{name}.layer_time", once, number(each))
         return self._exposed(name, f"{group}_exposure", layer, passes)
 
     def _operation(self, name: str, group: str, size: str, algorithm: str) -> str:
         return library_operation(self.parts.context, name, self.parts.groups[group], (algorithm,), size)
 
     def _exposed(self, name: str, exposure: str, once: str, passes: Reference) -> str:
-        total = self.parts.add(f"{name}.communication_time", steps.counted_time, once_time=once, pass_count=passes)
+        total = self.parts.repeated(f"{name}.communication_time", once, passes)
         return self.parts.add(name, steps.exposed_time, communication_time=total, computation_time=self.computing,
                               exposed_fraction=f"{PLAN}.{exposure}")  # fmt: skip
 
@@ -94,11 +93,9 @@ class Communication:
         element = BF16 if full else f"{PLAN}.gradient_size"
         weight = self._buffer(kind, group, "weight", element if sharding == "none" else BF16)
         gradient = self._buffer(kind, group, "gradient", element)
-        twice = self.parts.add("training.gather_count", layers.product_count, first_count=every,
-                               second_count=number(2.0)) if full else ONCE  # fmt: skip
+        twice = self.parts.product("training.gather_count", every, number(2.0)) if full else ONCE
         counts = {weight: twice, gradient: every if sharding in ("gradients", "full") else ONCE}
-        times = [self.parts.add(f"{once}s", steps.counted_time, once_time=once, pass_count=count)
-                 for once, count in counts.items()]  # fmt: skip
+        times = [self.parts.repeated(f"{once}s", once, count) for once, count in counts.items()]
         return self.parts.context.wiring.sum(f"gradients.{kind}.time", times)
 
     def _buffer(self, kind: str, group: str, what: str, element: Reference) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from whatif.core.energy import GPU
+from whatif.core.parameter_paths import GPU
 from whatif.core.phases.host_transfer import link_bandwidth
 from whatif.core.socket_share import HOST_BANDWIDTH
 from whatif.core.term import Reference
@@ -102,8 +102,7 @@ class Computation:
         parts, times = self.parts, []
         kinds = {"layer": parts.dense_passes} | ({"expert_layer": parts.expert_passes} if parts.has_experts else {})
         for kind, passes in kinds.items():
-            times.append(parts.add(f"layer_overhead.{kind}_time", steps.counted_time, once_time=f"{PLAN}.{kind}_time",
-                                   pass_count=passes))  # fmt: skip
+            times.append(parts.repeated(f"layer_overhead.{kind}_time", f"{PLAN}.{kind}_time", passes))
         return self.context.wiring.sum("layer_overhead", times)
 
     def optimiser(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from whatif.core.energy import GPU, NODE
+from whatif.core.parameter_paths import GPU, NODE
 from whatif.core.term import Reference, parameters_in
 from whatif.models import transformer_steps as steps
 from whatif.models.ranks import memory_fits

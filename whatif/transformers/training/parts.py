@@ -7,7 +7,6 @@ from typing import cast
 
 from whatif.core.context import Context
 from whatif.core.term import Reference, parameters_in
-from whatif.models import transformer_layers as layers
 from whatif.models import transformer_steps as steps
 from whatif.models.ranks import agrees, fits, is_multiple
 from whatif.transformers.applications import TrainingApplication
@@ -75,14 +74,12 @@ class Parts(ModelParts):
     @property
     def dense_passes(self) -> str:
         """Passes through layers without experts."""
-        return self.add("training.dense_passes", steps.difference, first_count=self.layer_passes,
-                        second_count=self.expert_passes)  # fmt: skip
+        return self.difference("training.dense_passes", self.layer_passes, self.expert_passes)
 
     @property
     def stage_share(self) -> str:
         """Micro batches over stages: passes through the logits, which the stages are taken to share."""
-        return self.add("training.stage_share", steps.shared_count, count=self.micro_batches,
-                        share_count=f"{PLAN}.pipeline_size")  # fmt: skip
+        return self.quotient("training.stage_share", self.micro_batches, f"{PLAN}.pipeline_size")
 
     @property
     def stage_messages(self) -> str:
@@ -94,14 +91,12 @@ class Parts(ModelParts):
     @property
     def local_experts(self) -> str:
         """Experts of a layer on one rank."""
-        return self.add("training.local_expert_count", steps.shared_count, count=f"{MODEL}.expert_count",
-                        share_count=f"{PLAN}.expert_size")  # fmt: skip
+        return self.quotient("training.local_expert_count", f"{MODEL}.expert_count", f"{PLAN}.expert_size")
 
     @property
     def routed_tokens(self) -> str:
         """Tokens of a micro batch that one rank sends to experts: tensor ranks have a share each."""
-        return self.add("training.routed_tokens", steps.shared_count, count=self.tokens,
-                        share_count=f"{PLAN}.tensor_size")  # fmt: skip
+        return self.quotient("training.routed_tokens", self.tokens, f"{PLAN}.tensor_size")
 
     @property
     def expert_tokens(self) -> str:
@@ -116,8 +111,8 @@ class Parts(ModelParts):
     def groups(self) -> dict[str, Group]:
         """Size and stride of each group of ranks."""
         tensor, context, expert = (f"{PLAN}.{key}_size" for key in ("tensor", "context", "expert"))
-        alike = self._product("training.alike_count", self.replicas, context)
-        spanned = self._product("training.replica_span", alike, tensor)
+        alike = self.product("training.alike_count", self.replicas, context)
+        spanned = self.product("training.replica_span", alike, tensor)
         groups: dict[str, Group] = {
             "tensor": _group(tensor, ONCE),
             "context": _group(context, tensor),
@@ -127,12 +122,9 @@ class Parts(ModelParts):
         if self.has_experts:
             # Experts are not divided by tensor ranks: those of a stage share them, consecutive ones first.
             groups["expert"] = _group(expert, ONCE)
-            each = self.add("training.expert_replicas", steps.shared_count, count=spanned, share_count=expert)
+            each = self.quotient("training.expert_replicas", spanned, expert)
             groups["expert_data"] = _group(each, expert)
         return groups
-
-    def _product(self, name: str, first: Reference, second: Reference) -> str:
-        return self.add(name, layers.product_count, first_count=first, second_count=second)
 
     # State of a rank
 
@@ -140,9 +132,7 @@ class Parts(ModelParts):
         """Parameters on one rank: `dense` ones, and those of each `expert`."""
         whole, shares = self.dense_total, f"{PLAN}.tensor_size"
         if kind == "expert":
-            whole = self.add("model.routed_parameters", steps.difference, first_count=self.all_parameters,
-                             second_count=self.dense_total)  # fmt: skip
-            shares = f"{PLAN}.expert_size"
+            whole, shares = self.routed_parameters, f"{PLAN}.expert_size"
         return self.add(f"training.{kind}_parameters", steps.rank_parameters, parameter_count=whole,
                         tensor_size=shares, pipeline_size=f"{PLAN}.pipeline_size")  # fmt: skip
 
@@ -161,9 +151,9 @@ class Parts(ModelParts):
         require = self.context.wiring.require
         plan = {key: f"{PLAN}.{key}_size" for key in ("tensor", "context", "pipeline", "expert")}
         ranks, stage = self.context.rank_count, self.groups["pipeline"]["group_stride"]
-        stages = self._product("training.stage_ranks", plan["tensor"], plan["context"])
-        replica = self._product("training.replica_ranks", stages, plan["pipeline"])
-        sequences = self._product("training.parallel_sequences", self.replicas, f"{PLAN}.micro_batch")
+        stages = self.product("training.stage_ranks", plan["tensor"], plan["context"])
+        replica = self.product("training.replica_ranks", stages, plan["pipeline"])
+        sequences = self.product("training.parallel_sequences", self.replicas, f"{PLAN}.micro_batch")
         pairs: list[tuple[str, str, Reference, Reference]] = [
             ("ranks", "tensor, context and pipeline ranks do not divide application.rank_count", ranks, replica),
             ("heads", f"{plan['tensor']} does not divide the heads ({MODEL}.head_count)", f"{MODEL}.head_count",
@@ -180,7 +170,7 @@ class Parts(ModelParts):
             ]  # fmt: skip
         for name, reason, count, divisor in pairs:
             require(f"training.{name} divide", reason, is_multiple, {"count": count, "divisor": divisor})
-        parts = self._product("training.stage_parts", plan["pipeline"], f"{PLAN}.virtual_count")
+        parts = self.product("training.stage_parts", plan["pipeline"], f"{PLAN}.virtual_count")
         require("training.stages fit", f"more parts of stages than layers ({MODEL}.layer_count)", fits,
                 {"needed_count": parts, "available_count": f"{MODEL}.layer_count"})  # fmt: skip
         require("training.parts interleave",

@@ -8,6 +8,7 @@ from typing import Final, cast, get_args
 import numpy as np
 
 from whatif.core.evaluate import evaluate
+from whatif.core.parameter_paths import RANK_COUNT
 from whatif.core.scenario import Scenario
 from whatif.models.decomposition import divisors
 from whatif.models.quantities import FloatArray
@@ -36,7 +37,7 @@ def choices(scenario: Scenario, key: str) -> tuple[str, ...]:
 def candidates(scenario: Scenario, keep: Sequence[str]) -> dict[str, FloatArray]:
     """Sizes of all plans that divide the ranks, the heads, the batch and the experts."""
     values, model = evaluate(scenario.program).values, scenario.program.loaded.scenario.application
-    number = {path: int(values[path]) for path in ("application.rank_count", f"{PLAN}.global_batch",
+    number = {path: int(values[path]) for path in (RANK_COUNT, f"{PLAN}.global_batch",
                                                    f"{MODEL}.head_count", f"{MODEL}.layer_count",
                                                    f"{MODEL}.expert_count")}  # fmt: skip
     ranks, batch, heads, layers, experts = number.values()

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from whatif.core.context import Context
-from whatif.core.energy import GPU, NODE
 from whatif.core.evaluate import evaluate
+from whatif.core.parameter_paths import GPU, NODE
 from whatif.core.term import Program, Reference, parameters_in
 from whatif.models import failures
 from whatif.models import transformer_layers as layers

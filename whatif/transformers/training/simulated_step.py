@@ -65,9 +65,9 @@ def _place(at: int, stages: int, parts: int) -> tuple[int, int]:
 
 
 def simulate(
-    stages: int, parts: int, micro_batches: int, forward_time: float, backward_time: float, message_time: float = 0.0
+    stages: int, parts: int, micro_batches: int, forward_time: float, backward_time: float
 ) -> SimulatedSchedule:
-    """Passes of all micro batches, each as soon as its stage is free and its input has arrived.
+    """Passes of all micro batches, each as soon as its stage is free and its input has arrived; messages take no time.
 
     `forward_time` and `backward_time` are those of one part and micro batch, in s. Raise `UsageError` for interleaved
     parts whose micro batches the stages do not divide, and for too many passes.
@@ -86,7 +86,7 @@ def simulate(
         for stage in waiting:
             while next_pass[stage] < len(orders[stage]):
                 direction, part, batch = orders[stage][next_pass[stage]]
-                ready = _ready(ends, direction, part * stages + stage, batch, stages * parts, message_time)
+                ready = _ready(ends, direction, part * stages + stage, batch, stages * parts)
                 if ready is None:
                     break
                 start = max(ready, free[stage])
@@ -99,16 +99,13 @@ def simulate(
 
 
 def _ready(
-    ends: dict[tuple[int, int, int], float], direction: int, place: int, batch: int, places: int, message_time: float
+    ends: dict[tuple[int, int, int], float], direction: int, place: int, batch: int, places: int
 ) -> float | None:
-    """Arrival time of the input of a pass; None if not known yet. `place` is that in the whole model."""
+    """End of the pass that gives the input of one; None if not known yet. `place` is that in the whole model."""
     before = (FORWARD, place - 1, batch) if direction == FORWARD else (BACKWARD, place + 1, batch)
     if before[1] == -1:
         return 0.0
-    if before[1] == places:
-        return ends.get((FORWARD, place, batch))
-    end = ends.get(before)
-    return None if end is None else end + message_time
+    return ends.get((FORWARD, place, batch) if before[1] == places else before)
 
 
 class SimulatedStep(NamedTuple):

@@ -64,4 +64,4 @@ def _bubble(parts: Parts, stage: str) -> str:
 
 def _stall(parts: Parts) -> str:
     """Time in which a step waits for its data."""
-    return parts.add("data_stall", steps.counted_time, once_time=f"{PLAN}.stall_time", pass_count=ONCE)
+    return parts.repeated("data_stall", f"{PLAN}.stall_time", ONCE)

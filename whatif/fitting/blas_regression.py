@@ -1,4 +1,4 @@
-"""Times as sums of products with coefficients that are not negative, and their scatter: kernels of linear algebra.
+"""Times of kernels of linear algebra as sums of products with coefficients that are not negative, and their scatter.
 
 Calibrations span decades of time (from microseconds to seconds): with equal weights the long calls
 alone would decide, and a short one could come out as 0, or ten times too long. So the weights are 1/σ²
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.fitting.fit_result import root_mean_square
+from whatif.fitting.linear import non_negative
 from whatif.models.quantities import FloatArray
 
 Noise = Literal["N-0", "N-1", "N-2"]
@@ -128,19 +129,6 @@ def regression(
     free = int((deviations > 0).sum()) if noise == "N-2" else 1
     scaled = terms * mean.factors[owner][:, None]
     return Regression(mean, deviations, scale, time, scaled, deviation_terms, mean.free + free)
-
-
-def non_negative(terms: FloatArray, values: FloatArray, scale: FloatArray) -> FloatArray:
-    """Coefficients >= 0 with the least sum of ((values - terms . coefficients) / scale)²."""
-    from scipy.optimize import nnls
-
-    weighted = terms / scale[:, None]
-    norms = np.linalg.norm(weighted, axis=0)
-    norms[norms == 0] = 1.0
-    # The triangle of a decomposition has the same least squares as the many points, in as many rows as columns.
-    triangle: FloatArray = np.asarray(np.linalg.qr(np.column_stack((weighted / norms, values / scale)), mode="r"))
-    solution: FloatArray = nnls(triangle[:, :-1], triangle[:, -1])[0] / norms
-    return solution
 
 
 def costs(terms: FloatArray, time: FloatArray, scale: FloatArray) -> FloatArray:
