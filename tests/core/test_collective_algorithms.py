@@ -172,7 +172,7 @@ def test_what_an_algorithm_cannot_do_is_said(algorithm: str, more: str, message:
 
 
 def test_best_cannot_be_simulated() -> None:
-    with pytest.raises(InvalidFileError, match="name an algorithm"):
+    with pytest.raises(InvalidFileError, match="name one of recursive_doubling, "):
         _ = lassen("best", head='communication = "simulated"').program
 
 

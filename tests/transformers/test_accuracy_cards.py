@@ -21,8 +21,8 @@ from whatif.validation.tables import rows_of
 )  # fmt: skip
 def test_cards_are_those_of_dense_models(scenario, topic, file, module, sign, compared):
     rows = rows_of(file)
-    masks = module.kinds(rows)
-    mask = masks["dense"] | masks["held out"]
+    kinds = module.kinds(rows)
+    mask = (kinds == "dense") | (kinds == "held out")
     # Times of serving are inverse rates.
     logarithms = -sign * np.log1p(compared(topic).columns["error"].values[mask])
     card = Scenario.open(scenario).program.loaded.scenario.accuracy["iteration"]
@@ -119,11 +119,11 @@ def test_tokens_of_requests_that_follow_at_once_have_the_error_of_serving(tmp_pa
     [("training", "training_steps.csv", training_steps, 1), ("serving", "serving_runs.csv", serving_runs, -1)],
 )
 def test_cards_of_own_models_are_of_runs_that_nothing_was_fitted_to(work, file, module, sign, compared):
-    masks = module.kinds(rows_of(file))
+    kinds = module.kinds(rows_of(file))
     for blocks, kind in (("dense", "held out"), ("experts", "with experts")):
-        logarithms = -sign * np.log1p(compared(work).columns["error"].values[masks[kind]])
+        logarithms = -sign * np.log1p(compared(work).columns["error"].values[kinds == kind])
         card = model_cards()["iteration", f"{work}_{blocks}"]
-        assert card.run_count == masks[kind].sum()
+        assert card.run_count == (kinds == kind).sum()
         assert_allclose(card.ratio, np.exp(logarithms.mean()), rtol=1e-3)
         assert_allclose(card.scatter, np.exp(logarithms.std(ddof=1)), rtol=1e-3)
         assert_allclose(card.mean_absolute_error, np.abs(np.expm1(-logarithms)).mean(), rtol=1e-3)
