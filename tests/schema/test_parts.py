@@ -233,3 +233,25 @@ def test_all_unknown_parts_are_named_at_once(tmp_path):
     with pytest.raises(InvalidFileError) as caught:
         load_platform(str(tmp_path / "m.toml"))
     assert [problem.line for problem in caught.value.problems] == [6, 7, 9]
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("", ("mesh", False)),
+        ('node.peer_link.extends = "nvlink4-18"\n', ("switch", True)),
+        ('node.peer_link.extends = "nvlink4-18"\nnode.domain_topology = "mesh"\n', ("mesh", True)),
+        ('node.peer_link.extends = "infinity-fabric-dies"\n', ("ring", False)),
+        ('node.host_link.extends = "nvlink4-18"\n', ("mesh", False)),
+    ],
+)
+def test_a_link_between_devices_brings_the_topology_of_their_domain(tmp_path, lines, expected):
+    (tmp_path / "m.toml").write_text(f'extends = "perlmutter"\nname = "M"\n{lines}')
+    node = load_platform(tmp_path / "m.toml")[0].node
+    assert (node.domain_topology, node.switch_reduction) == expected
+
+
+def test_the_topology_of_a_link_replaces_that_of_an_earlier_one(tmp_path):
+    (tmp_path / "m.toml").write_text('extends = "dgx_h100"\nname = "M"\nnode.peer_link.extends = "nvlink3-4"\n')
+    node = load_platform(tmp_path / "m.toml")[0].node
+    assert (node.domain_topology, node.switch_reduction) == ("mesh", False)

@@ -54,6 +54,43 @@ def test_values_that_are_not_given_are_assumed_or_those_of_a_machine_with_the_sa
     assert load_platform_document(machine)[0].node.host.memory_bandwidth == 576e9
 
 
+@pytest.mark.parametrize(
+    ("gpu", "gpus_per_node", "shipped"),
+    [
+        ("h100-sxm5-80gb", 8, "dgx_h100"),
+        ("h200-sxm", 8, "aws_p5e"),
+        ("a100-sxm4-40gb", 4, "perlmutter"),
+        ("a100-sxm4-40gb", 8, "dgx_a100"),
+        ("a100-sxm4-80gb", 8, "dgx_a100"),
+        ("gb200", 4, "gb200_nvl72"),
+        ("mi325x", 8, "mi300x_node"),
+        ("mi250x-gcd", 8, "frontier"),
+    ],
+)
+def test_links_between_gpus_of_parts_are_those_of_a_shipped_machine(gpu, gpus_per_node, shipped):
+    whatif.new("m", gpu=gpu, gpus_per_node=gpus_per_node, node_count=18, phases=["allreduce"]).write()
+    phase = "application.phases.allreduce"
+    sent = {f"{phase}.model": "nccl", f"{phase}.message_size": "1 GiB", "application.rank_count": gpus_per_node}
+    times = [float(whatif.run("m.toml", platform=name, overrides=sent)["iteration_time"]) for name in (None, shipped)]
+    assert times[0] == pytest.approx(times[1], rel=1e-6, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "gpus_per_node", "node_count", "link", "domain"),
+    [
+        ("mi355x", 8, 2, "infinity-fabric-mi355x", None),
+        ("gb200", 4, 36, "nvlink5-18", 72),
+        ("gb200", 4, 2, "nvlink5-18", 8),
+        ("v100-sxm2-16gb", 4, 2, "nvlink2-3", 2),
+        ("v100-sxm2-16gb", 1, 2, "nvlink2-3", None),
+        ("l40s", 4, 2, None, None),
+    ],
+)
+def test_link_domains_of_parts(gpu, gpus_per_node, node_count, link, domain):
+    node = MachineParts(gpu, gpus_per_node, node_count=node_count).document("m").data["node"]
+    assert (node.get("peer_link", {}).get("extends"), node.get("domain_gpu_count")) == (link, domain)
+
+
 @pytest.mark.parametrize("gpu", ["", "k20x", "l40s", "mi300a", "max-1550-tile", "gb300"])
 @pytest.mark.parametrize("processor", ["", "a64fx", "grace"])
 def test_parts_of_any_kind_go_together(gpu, processor):

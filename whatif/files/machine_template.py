@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from whatif.errors import UsageError
-from whatif.schema.load import load_platform_document, open_document
+from whatif.schema.load import extend_chain, load_platform_document, open_document
 from whatif.schema.parts import part_meant, parts_of
 from whatif.schema.shipped import is_name, shipped_names
-from whatif.schema.toml import FORMAT_LINE, Document, parse_document
+from whatif.schema.toml import FORMAT_LINE, Document, merge, parse_document
 from whatif.schema.toml_text import toml_text, toml_value
 from whatif.units import counted
 
@@ -25,6 +26,12 @@ _HEAD: Final = """\
 extends = {quoted}
 """
 _LINK: Final = "pcie4-x16"
+_SAME_BOARD: Final = {
+    "a100-sxm4-80gb": "a100-sxm4-40gb", "h20-sxm": "h100-sxm5-80gb", "mi325x": "mi300x", "mi355x": "mi300x"
+}  # fmt: skip
+"""GPUs that no shipped machine has, and those whose boards have the same links between devices."""
+_OWN_LINKS: Final = {"mi355x": "infinity-fabric-mi355x"}
+"""Parts for faster links of the same board."""
 _STATED: Final = "as stated when the machine was put together"
 
 
@@ -76,10 +83,10 @@ class MachineParts:
 
     def _tables(self, name: str) -> dict[str, Any]:
         """Tables of the file: counts, parts, what machines with the same parts have, and the sources."""
-        gpu = _like("gpu", self.gpu)
+        like = _like(self.gpu, self.gpus_per_node) if self.gpu else {}
         node: dict[str, Any] = {"gpu_count": self.gpus_per_node} if self.gpu else {}
-        node |= {"socket_count": self.sockets_per_node}
-        node |= {"gpu": {"extends": self.gpu}, **_device_links(gpu)} if self.gpu else {}
+        node |= {"socket_count": self.sockets_per_node, **_domain(like, self.gpus_per_node, self.node_count)}
+        node |= {"gpu": {"extends": self.gpu}, **_device_links(self.gpu, like)} if self.gpu else {}
         node |= {"cpu": {"extends": self.processor}} if self.processor else {}
         # Where GPUs have links of their own, messages inside a node do not go through main memory.
         network: dict[str, Any] = {"intra_socket": "none"} if "peer_link" in node else {}
@@ -96,30 +103,36 @@ class MachineParts:
         return f"{gpus}{sockets}, {counted(self.node_count, 'node')}, {self.network or 'generic network'}"
 
 
-class _Likeness(NamedTuple):
-    """A shipped platform with the same part, and the table of its node."""
-
-    name: str = ""
-    node: dict[str, Any] = {}  # noqa: RUF012 - never changed
-
-
-def _like(table: str, part: str) -> _Likeness:
-    """First shipped platform whose node has a part; empty without one."""
-    for name in shipped_names("platforms") if part else ():
-        node = open_document(name, "platforms").data.get("node", {})
-        if node.get(table, {}).get("extends") == part:
-            return _Likeness(name, node)
-    return _Likeness()
+def _like(gpu: str, gpus_per_node: int) -> dict[str, Any]:
+    """Node of a shipped platform with a GPU, or with one on the same board: the first with links between devices, of as
+    many GPUs if there is one; empty without any."""
+    nodes = (_node(name) for name in shipped_names("platforms"))
+    same = [node for node in nodes if node.get("gpu", {}).get("extends") == _SAME_BOARD.get(gpu, gpu)]
+    closeness = [("extends" in node.get("peer_link", {}), node["gpu_count"] == gpus_per_node) for node in same]
+    return same[closeness.index(max(closeness))] if same else {}
 
 
-def _stated(like: _Likeness, table: str, key: str) -> Any:
-    return like.node.get(table, {}).get(key)
+def _node(name: str) -> dict[str, Any]:
+    """Table of the node of a shipped platform, with what it extends."""
+    chain = extend_chain(open_document(name, "platforms"), "platforms", ())
+    return reduce(merge, (document.data.get("node", {}) for document in chain))
 
 
-def _device_links(like: _Likeness) -> dict[str, Any]:
-    """Links of a GPU, as a machine with the same GPU has them, where these are parts."""
-    found = {key: {"extends": _stated(like, key, "extends")} for key in ("host_link", "peer_link")}
-    return {"host_link": {"extends": _LINK}} | {key: table for key, table in found.items() if table["extends"]}
+def _device_links(gpu: str, like: dict[str, Any]) -> dict[str, Any]:
+    """Links of a GPU, as a node with the same GPU has them, where these are parts."""
+    found = {key: like.get(key, {}).get("extends") for key in ("host_link", "peer_link")}
+    found |= {"peer_link": _OWN_LINKS[gpu]} if gpu in _OWN_LINKS else {}
+    return {"host_link": {"extends": _LINK}} | {key: {"extends": part} for key, part in found.items() if part}
+
+
+def _domain(like: dict[str, Any], gpus_per_node: int, node_count: int) -> dict[str, Any]:
+    """GPUs of a link domain, where it is not a node: a part of one as in a similar node, or the nodes of its rack."""
+    whole = like.get("domain_gpu_count", 0)
+    if whole > like.get("gpu_count", 0):
+        whole = min(whole - whole % gpus_per_node, gpus_per_node * node_count)
+    elif gpus_per_node % max(whole, 1):
+        whole = 0
+    return {"domain_gpu_count": whole} if whole and whole != gpus_per_node else {}
 
 
 def _sources(network: dict[str, Any]) -> dict[str, Any]:

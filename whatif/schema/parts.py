@@ -12,9 +12,10 @@ from pydantic import BaseModel, create_model
 
 from whatif.errors import InvalidFileError, did_you_mean
 from whatif.schema.application import RegressionPhase, StructuredGridPhase
+from whatif.schema.fields import StrictTable
 from whatif.schema.gpu import GPU
 from whatif.schema.network import Distance
-from whatif.schema.platform_spec import CPU, FitRecord, FittedData, Host, NVLink, PCIe, SocketMemory, Source
+from whatif.schema.platform_spec import CPU, FitRecord, FittedData, Host, Node, NVLink, PCIe, SocketMemory, Source
 from whatif.schema.shipped import KINDS, find, is_name, names_in
 from whatif.schema.toml import Document, KeyPath, Layer, dotted, read_document, without
 from whatif.schema.transformer import Transformer
@@ -28,8 +29,16 @@ _MODELS: Final[Mapping[str, Mapping[str, type[BaseModel]]]] = {
     "transformer": {"": Transformer},
     "phase": {"regression": RegressionPhase, "structured_grid": StructuredGridPhase},
 }
-_BESIDE: Final = {"cpu": {"host": SocketMemory}}
-"""Tables next to that of a part in which it states values too: a processor determines the memory of its socket."""
+_TOPOLOGY: Final = ("domain_topology", "switch_reduction")
+_LINK_DOMAIN: Final[type[BaseModel]] = create_model(
+    "LinkDomain", __base__=StrictTable, **{key: (Node.model_fields[key].annotation, ...) for key in _TOPOLOGY}
+)  # type: ignore[call-overload]
+_BESIDE: Final[Mapping[str, Mapping[str, type[BaseModel]]]] = {
+    "cpu": {"host": SocketMemory},
+    "link": {"node": _LINK_DOMAIN},
+}
+"""Other tables in which a part states values too: a processor determines the memory of its socket, a link between
+devices how it connects them."""
 _LINE_RATES: Final = {"edr": "100", "hdr": "200", "ndr": "400", "xdr": "800"}
 """Gbit/s of a port of InfiniBand by the name of its generation; the names of parts have the rate."""
 _FITTED: Final = ("application", "phases"), ("application", "estimates")
@@ -108,13 +117,21 @@ def part_layer(layer: Layer, table: KeyPath, name: str, folders: Sequence[Path])
 
 
 def placed(part: Layer) -> Iterator[Layer]:
-    """Layers of a part: its own table, and its values of tables next to that, which merge with theirs."""
+    """Layers of a part: its own table, and its values of other tables, which merge with theirs."""
     document, beside = part.document, _BESIDE.get(part.document.data["part"], {})
     own = {key: value for key, value in document.data.items() if key not in beside}
     yield replace(part, document=replace(document, data=own))
     for name in beside.keys() & document.data.keys():
-        data = {**document.data[name], "sources": _sources_below(document, name)}
-        yield Layer(replace(document, data=data), (*part.at[:-1], name), beside=True)
+        if (at := _other_table(part.at, name)) is not None:
+            data = {**document.data[name], "sources": _sources_below(document, name)}
+            yield Layer(replace(document, data=data), at, beside=True)
+
+
+def _other_table(at: KeyPath, name: str) -> KeyPath | None:
+    """Path of another table of a part that is at a path; None without it: only links between devices have a domain."""
+    if name != "node":
+        return (*at[:-1], name)
+    return at[:-1] if at[-1] == "peer_link" else None
 
 
 def _sources_below(document: Document, table: str) -> dict[str, Any]:
