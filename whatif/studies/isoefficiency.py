@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.core.evaluate import Evaluation, evaluate
+from whatif.core.parameter_paths import RANK_COUNT
 from whatif.core.term import Program
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine, Scale
 from whatif.studies.bracketing import narrowed
-from whatif.studies.scaling import GRID, MEMORY, RANKS, Planner, column
+from whatif.studies.scaling import GRID, MEMORY, Planner, column
 from whatif.studies.study_result import StudyResult
 from whatif.table import Column, Table
 from whatif.units import BYTE, ONE, SECOND, in_percent
@@ -149,7 +150,7 @@ class _Times:
         """Evaluation of larger grids [point]."""
         cells = self.grown(growth)
         parameters = {f"{GRID}.cells.{key}": cells[:, at] for at, key in enumerate(self.planner.keys)}
-        return evaluate(self.program, {**parameters, RANKS: ranks, MEMORY: np.zeros(len(ranks))})
+        return evaluate(self.program, {**parameters, RANK_COUNT: ranks, MEMORY: np.zeros(len(ranks))})
 
     def __call__(self, growth: FloatArray, ranks: FloatArray) -> FloatArray:
         """Time of an iteration in s [point]."""

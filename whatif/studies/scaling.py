@@ -31,7 +31,7 @@ from whatif.units import in_percent
 
 Mode = Literal["strong", "weak"]
 GRID: Final = "application.grid"
-MEMORY, RANKS = "application.memory_size", RANK_COUNT
+MEMORY: Final = "application.memory_size"
 _FITS: Final = "placement.memory_size fits"
 """Term that compares the memory of the ranks of a device with that of the device."""
 _MOST_NODES: Final = 100_000
@@ -81,7 +81,7 @@ class Planner:
         self.now = evaluate(program)
         self.grid: CellGrid | None = application.grid
         self.states_whole = application.states_whole
-        self.rank_count = float(self.now.values[RANKS])
+        self.rank_count = float(self.now.values[RANK_COUNT])
         stated = "application.ranks_per_node"
         self.ranks_per_node = float(
             self.now.values[stated if stated in program.parameters else "placement.ranks_per_node"]
@@ -110,7 +110,7 @@ class Planner:
             lines.append(f"a given decomposition holds for one number of ranks: `{self._kind}` here")
         if self.grid.mapping == "file":
             lines.append("the mapping of the file holds for one number of ranks: `block` here")
-        scaled = {RANKS, *(f"{GRID}.cells.{key}" for key in self.grid.cells)}
+        scaled = {RANK_COUNT, *(f"{GRID}.cells.{key}" for key in self.grid.cells)}
         program = self.scenario.program
         fixed = [item.phase for item in program.phases if scaled.isdisjoint(program.inputs_of(item.term))]
         return (*lines, f"the same at all numbers of ranks: {', '.join(fixed)}") if fixed else tuple(lines)
@@ -202,13 +202,13 @@ class Planner:
     def whole_on(self, ranks: FloatArray) -> dict[str, FloatArray]:
         """Parameters of the whole problem on some ranks: their number, and the memory of one if it follows the grid."""
         follows = self.memory_size and self.grid is not None
-        return {RANKS: ranks, MEMORY: self.memory(ranks, self.whole)} if follows else {RANKS: ranks}
+        return {RANK_COUNT: ranks, MEMORY: self.memory(ranks, self.whole)} if follows else {RANK_COUNT: ranks}
 
     def scaling(self, mode: Mode, nodes: Sequence[float]) -> Scaling:
         """Strong or weak scaling over numbers of nodes in increasing order."""
         counts = np.unique(np.asarray(nodes, dtype=np.float64))
         ranks = counts * self.ranks_per_node
-        parameters = self.whole_on(ranks) if mode == "strong" else {RANKS: ranks}
+        parameters = self.whole_on(ranks) if mode == "strong" else {RANK_COUNT: ranks}
         memory = parameters.get(MEMORY, np.full(len(ranks), self.memory_size or np.nan))
         evaluation = evaluate(self.program(mode), parameters)
         time, total, communication = (column(evaluation, name, len(ranks)) for name in _COLUMNS)

@@ -9,10 +9,11 @@ import numpy as np
 
 from whatif.api.decisions import scale
 from whatif.api.searches import pareto_front
+from whatif.core.parameter_paths import RANK_COUNT
 from whatif.core.scenario import Scenario
 from whatif.errors import InfeasiblePointError
 from whatif.studies.pareto import Front
-from whatif.studies.scaling import RANKS, Planner
+from whatif.studies.scaling import Planner
 from whatif.studies.scaling_plan import places_in_words
 from whatif.tui.commands.adoption import text_of
 from whatif.tui.commands.explorer_commands import EditAll
@@ -66,7 +67,7 @@ def _same(found: Front) -> Iterator[str]:
 def _price(request: DecisionRequest) -> str:
     """Second objective: the requested energy or cost, or the one that is known, else ranks."""
     known = [name for name in _PRICES if name in request.program.columns]
-    return request.result if request.result in known else next(iter(known), RANKS)
+    return request.result if request.result in known else next(iter(known), RANK_COUNT)
 
 
 def _varied(request: DecisionRequest) -> tuple[Scenario, str, str]:
@@ -78,7 +79,7 @@ def _varied(request: DecisionRequest) -> tuple[Scenario, str, str]:
     ranks = ", ".join(f"{nodes * planner.ranks_per_node:.0f}" for nodes in planner.doublings())
     words = "The global grid keeps its size. " if planner.grid is not None else ""
     remark = f"{words}x varies the parameter under the cursor of the tree instead; t shows the tree."
-    return planner.of_any_ranks("strong"), f"{RANKS}={ranks}", remark
+    return planner.of_any_ranks("strong"), f"{RANK_COUNT}={ranks}", remark
 
 
 def _changes(found: Front, present: Scenario, inputs: Scenario) -> Iterator[EditAll]:
