@@ -224,6 +224,20 @@ def test_the_probability_follows_an_uncertain_price(tmp_path):
     assert_allclose([low, high], [5e6 / 580, 5e6 / 420], rtol=5e-3, atol=0)
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_uncertain_prices_do_not_follow_the_values_of_the_models(tmp_path, seed):
+    uncertain = BIDS.replace("50 kUSD", "50 kUSD +- 5 kUSD").replace("40 kUSD", "40 kUSD +- 4 kUSD")
+    path = study_file(tmp_path, bids=uncertain, more=f"[uncertainty]\nseed = {seed}")
+    times = {f"mix.{name}.overrides.application.phases.work.overhead_time": "6 s +- 0.6 s" for name in ("a", "b")}
+    found = whatif.study(path, overrides=times)
+    prices = [found.prices.machines[name].node_prices[0][1][1:] for name in ("six", "four")]
+    drawn = [found.jobs.of("six")[name].time[1:] for name in ("a", "b")]
+    assert np.abs(np.corrcoef(prices, drawn)[0, 1:]).max() < 0.1
+    assert np.abs(np.corrcoef(prices, drawn)[1, 2:]).max() < 0.1
+    assert_allclose([its.mean() for its in prices], [50e3, 40e3], rtol=1e-3, atol=0)
+    assert_allclose([its.std() for its in prices], [5e3, 4e3], rtol=1e-2, atol=0)
+
+
 def test_reference_runs_are_met_in_the_mean_on_the_present_machine():
     file = open_study("successor")
     item = adjustment_of(file, "elements")
