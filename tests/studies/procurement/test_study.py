@@ -167,6 +167,25 @@ def test_rented_nodes_cost_rent_and_energy(tmp_path):
     assert_allclose(its.ownership[0], 50 * hours * (2 + SUMMIT[0] * 0.36e-3), rtol=1e-12, atol=0)
 
 
+def test_a_fixed_price_above_the_limit_leaves_no_node_to_rent(tmp_path):
+    bid = '[bids.rented]\nplatform = "summit"\nnode_rate = "2 USD/h"\nnode_count = 50\nfixed_price = "{}"\n'
+    found = whatif.study(study_file(tmp_path, bids=bid.format("5 MUSD")))
+    assert found.bids["rented"].node_count[0] == 50
+    found = whatif.study(study_file(tmp_path, bids=bid.format("5.1 MUSD")))
+    assert found.bids["rented"].reason == "the limit of capital allows no node"
+    assert not found.able
+
+
+def test_limits_hold_for_the_applications_of_a_bid_that_cannot_run_all(tmp_path):
+    idle, dynamic = SUMMIT
+    limits = LIMITS + f'\npower = "{20.5 * (idle + dynamic)} W"'
+    path = study_file(tmp_path, limits=limits, more='[mix.b.on.six]\napplication.rank_count = 1_000_000')
+    found = whatif.study(path)
+    assert "b: 1,000,000 ranks need" in found.bids["six"].reason
+    assert (found.bids["six"].node_count[0], found.bids["six"].limit) == (20, "power")
+    assert_allclose(found.bids["six"].throughputs[0, 0], 20 / 100 * 12 / 12, rtol=1e-12, atol=0)
+
+
 def test_an_inherited_price_is_not_that_of_the_bid(tmp_path):
     (tmp_path / "ours.toml").write_text('extends = "frontier"\nname = "Ours"\n')
     path = study_file(tmp_path, bids='[bids.ours]\nplatform = "ours.toml"')
