@@ -101,8 +101,9 @@ def distribution_of(parameter: Parameter, spreads: Mapping[str, float]) -> Distr
     value = float(parameter.value)
     if parameter.fitted is not None and parameter.fitted.standard_error > 0:
         return Distribution("normal", (value, parameter.fitted.standard_error))
-    spread = spreads.get(parameter.grade, 0.0)
-    if spread > 0 and value > 0 and not parameter.field.domain.whole:
+    spread, domain = spreads.get(parameter.grade, 0.0), parameter.field.domain
+    # At an end of its range, such as a PUE of 1, a value would vary to one side only, away from what is stated.
+    if spread > 0 and max(domain.minimum, 0.0) < value < domain.maximum and not domain.whole:
         return Distribution("lognormal", (value, 1 + spread))
     return None
 

@@ -353,6 +353,14 @@ def _is_optional(line):
     return line.startswith("# ") and (" = " in line.partition("#")[2] or line.startswith("# [")) and "`" not in line
 
 
+def test_samples_and_seed_are_also_values_of_set_and_sweep(tmp_path):
+    path = study_file(tmp_path, bids=BIDS)
+    stated = whatif.study(path, overrides={"uncertainty.samples": "64", "uncertainty.seed": "3"}).file.spec.uncertainty
+    assert (stated.samples, stated.seed) == (64, 3)
+    swept = whatif.study(path, sweep={"uncertainty.seed": "0, 1"})
+    assert [its.file.spec.uncertainty.seed for its in swept.studies] == [0, 1]
+
+
 def test_changed_values_are_those_of_a_changed_file(tmp_path):
     path = study_file(tmp_path)
     changed = whatif.study(path, overrides={"limits.capital": "x0.5", "bids.six.overrides.node.gpu_count": 12})
