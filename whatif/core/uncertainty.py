@@ -301,3 +301,15 @@ def _quantiles(array: FloatArray, sampling: Sampling, axis: Axis | None) -> Quan
     array = np.where(somewhere, np.where(known, array, np.nan), 0.0)
     lower, median, upper = np.where(somewhere[..., 0], np.nanquantile(array, sampling.quantiles, axis=-1), np.nan)
     return lower, median, upper
+
+
+def shares_of_the_best(scores: FloatArray) -> FloatArray:
+    """Share of the samples in which each of several candidates has the largest score, of shape [candidate, sample].
+
+    Candidates that tie share the sample, one without a number is not the best. Samples without any number do not count.
+    """
+    scores = np.where(np.isfinite(scores), scores, -np.inf)
+    known = np.isfinite(scores).any(axis=0)
+    best = (scores == scores.max(axis=0)) & known
+    shared = best / np.maximum(best.sum(axis=0), 1)
+    return np.asarray(shared.sum(axis=1) / max(known.sum(), 1))

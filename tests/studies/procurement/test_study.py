@@ -179,7 +179,7 @@ def test_a_fixed_price_above_the_limit_leaves_no_node_to_rent(tmp_path):
 def test_limits_hold_for_the_applications_of_a_bid_that_cannot_run_all(tmp_path):
     idle, dynamic = SUMMIT
     limits = LIMITS + f'\npower = "{20.5 * (idle + dynamic)} W"'
-    path = study_file(tmp_path, limits=limits, more='[mix.b.on.six]\napplication.rank_count = 1_000_000')
+    path = study_file(tmp_path, limits=limits, more="[mix.b.on.six]\napplication.rank_count = 1_000_000")
     found = whatif.study(path)
     assert "b: 1,000,000 ranks need" in found.bids["six"].reason
     assert (found.bids["six"].node_count[0], found.bids["six"].limit) == (20, "power")

@@ -13,7 +13,7 @@ import numpy as np
 
 from whatif.core.parameter_paths import NODE_COUNT
 from whatif.core.scenario import Scenario
-from whatif.core.uncertainty import Sampling
+from whatif.core.uncertainty import Sampling, shares_of_the_best
 from whatif.errors import InfeasiblePointError, InvalidFileError, Problem, UsageError, require_choice
 from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import BarChart
@@ -99,16 +99,11 @@ class Study(StudyResult):
 
     @cached_property
     def chances(self) -> dict[str, float]:
-        """Probability of each bid to be the best, over samples with a score of all of them."""
+        """Probability of each bid to be the best; one that a sample excludes, as by its price, is not."""
         if not self.scores:
             return {}
-        drawn = np.array([its[1:] for its in self.scores.values()])
-        # A bid that a sample excludes, say by its price, is not the best there.
-        drawn = np.where(np.isfinite(drawn), drawn, -np.inf)
-        known = np.isfinite(drawn).any(axis=0)
-        best = (drawn == drawn.max(axis=0)) & known
-        shared = best / np.maximum(best.sum(axis=0), 1)
-        return dict(zip(self.scores, (shared.sum(axis=1) / max(known.sum(), 1)).tolist(), strict=True))
+        shares = shares_of_the_best(np.array([its[1:] for its in self.scores.values()]))
+        return dict(zip(self.scores, shares.tolist(), strict=True))
 
     def band(self, values: FloatArray, failed: float = 0.0) -> tuple[float, float]:
         """Ends of the interval of samples that has the confidence of the study on either side.
