@@ -233,6 +233,25 @@ def test_equal_bids_share_the_probability_and_a_cheaper_one_has_all_of_it(tmp_pa
     assert whatif.study(study_file(tmp_path, bids=text)).chances == {"two": 1.0, "one": 0.0}
 
 
+def test_the_recommendation_says_what_samples_do_not_decide(tmp_path):
+    bids = '[bids.{}]\nplatform = "summit"\nnode_price = "{}"\n'
+    for price, words in {
+        "uniform(400 USD, 600 USD)": "probability 51% (less than the confidence of 90%: the order is open)",
+        "uniform(600 USD, 700 USD)": "probability over 99%",
+        "6 MUSD": "the only bid that runs the mix within the limits",
+    }.items():
+        path = study_file(tmp_path, bids=bids.format("one", "499 USD") + bids.format("two", price))
+        assert f": one, {words}; " in "".join(whatif.study(path).summary()), price
+
+
+def test_shares_of_tables_are_percent(tmp_path):
+    def texts(show, name):
+        column = whatif.study("successor", show=show).table().columns[name]
+        return {column.text(value)[-1] for value in column.values if np.isfinite(value)}
+
+    assert texts("bids", "best") == texts("options", "change") == texts("questions", "10 % lower") == {"%"}
+
+
 def test_the_probability_follows_an_uncertain_price(tmp_path):
     """Bid `two` is the better one where its price is below that of `one`, but for whole nodes."""
     bids = '[bids.{}]\nplatform = "summit"\nnode_price = "{}"\n'
