@@ -233,6 +233,15 @@ def test_equal_bids_share_the_probability_and_a_cheaper_one_has_all_of_it(tmp_pa
     assert whatif.study(study_file(tmp_path, bids=text)).chances == {"two": 1.0, "one": 0.0}
 
 
+def test_cooling_that_differs_between_the_machines_is_a_warning(tmp_path):
+    bids = '[bids.a]\nplatform = "frontier"\nnode_count = 9\n[bids.b]\nplatform = "lumi"\nnode_count = 9\n'
+    path = study_file(tmp_path, bids=bids, limits='power = "1 MW"')
+    words = "warning: the PUE differs: 1 of present; 1.03 of a; 1.04 of b; state `[site] power_usage_effectiveness`"
+    assert [note for note in whatif.study(path).notes if note.startswith(words)]
+    stated = whatif.study(path, overrides={"site.power_usage_effectiveness": "1.1"})
+    assert not [note for note in stated.notes if "PUE" in note]
+
+
 def test_the_recommendation_says_what_samples_do_not_decide(tmp_path):
     bids = '[bids.{}]\nplatform = "summit"\nnode_price = "{}"\n'
     for price, words in {

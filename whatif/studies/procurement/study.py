@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +22,7 @@ from whatif.schema.study_file import StudyFile, open_study
 from whatif.schema.study_spec import PRESENT
 from whatif.schema.toml import Document
 from whatif.studies.procurement.economics import Mix, Outcome, Terms, outcome
-from whatif.studies.procurement.placing import remarks
+from whatif.studies.procurement.placing import EFFECTIVENESS, remarks
 from whatif.studies.procurement.prices import (
     Prices,
     energy_is_paid,
@@ -197,7 +198,8 @@ def study_of(
     mixes = {name: Mix.of(jobs.of(name)) for name in file.spec.machines}
     nodes = _present_nodes(file, jobs)
     outcomes = _ranked(file, mixes, prices, terms, nodes)
-    notes = (*_shares(file), *remarks(jobs.adjustments), *price_remarks(prices), *_warnings(jobs), *_failures(outcomes))
+    notes = (*_shares(file), *remarks(jobs.adjustments), *price_remarks(prices), *_sites(file, jobs), *_warnings(jobs))
+    notes += tuple(_failures(outcomes))
     return Study(file, jobs, prices, terms, mixes, nodes, outcomes, overrides or {}, cache, show, remarks=notes)
 
 
@@ -275,6 +277,18 @@ def _shares(file: StudyFile) -> Iterator[str]:
     if not math.isclose(total, 1):
         shares = ", ".join(f"{name} {weight / total:.1%}" for name, weight in weights.items())
         yield f"weights of the mix add up to {total:g}; as shares: {shares}"
+
+
+def _sites(file: StudyFile, jobs: Jobs) -> Iterator[str]:
+    """Warning of cooling that differs between the machines, as the study does not state that of its site."""
+    machines: dict[str, list[str]] = {}
+    for machine, its in jobs.scenarios.items() if file.spec.site.power_usage_effectiveness is None else ():
+        with suppress(InvalidFileError):
+            parameter = next(iter(its.values())).program.parameters[EFFECTIVENESS]
+            machines.setdefault(parameter.text(4), []).append(machine)
+    if len(machines) > 1:
+        values = "; ".join(f"{text} of {', '.join(names)}" for text, names in machines.items())
+        yield f"warning: the PUE differs: {values}; state `[site] power_usage_effectiveness`, which holds for all"
 
 
 def _failures(outcomes: Mapping[str, Outcome]) -> Iterator[str]:
