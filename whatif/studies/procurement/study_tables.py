@@ -77,7 +77,7 @@ def jobs_table(found: Study) -> Table:
             rows.append([name, application, *cells])
         mix = [its.daily_jobs.sum(axis=0)[0], its.throughput[0], *(_of_mix(found, item) for item in equal)]
         rows.append([name, MIX, 1.0, math.nan, math.nan, *mix, *[math.nan] * 3, "", ""])
-    return worth_showing(Table.of_rows(columns, rows, {"reference": PRESENT}))
+    return worth_showing(Table.of_rows(columns, rows, {"reference": PRESENT}, ("weight",)))
 
 
 def reason_of(its: Outcome, at: int) -> str:
