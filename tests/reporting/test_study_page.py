@@ -157,6 +157,15 @@ def test_the_energy_of_a_days_work_is_that_of_hand_arithmetic(tmp_path):
     assert table["carbon for a day's work"][place] == format_quantity(energy * 400 / 3.6e6, CARBON)
 
 
+def test_every_warning_of_a_study_is_a_row_with_what_it_is_about(tmp_path):
+    bid = '[bids.{}]\nplatform = "{}"\nnode_price = "{}"\n'
+    bids = bid.format("six", "summit", "50 kUSD +- 30 kUSD") + bid.format("lumi", "lumi", "30 kUSD")
+    path = study_file(tmp_path, bids=bids, limits='capital = "0.15 MUSD"')
+    rows = dict(Read(study_html(whatif.study(path), "")).rows["calibration"])
+    assert rows["six"].startswith("warning: cannot run the mix in ")
+    assert rows["site"].startswith("warning: the PUE differs, 1 of present, six; 1.04 of lumi")
+
+
 def test_the_files_are_listed_with_their_hashes(found, page):
     hashes = {row[0]: row[1] for row in page.rows["files"][1:]}
     for name in (

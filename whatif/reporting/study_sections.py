@@ -229,7 +229,7 @@ def calibration(found: Study) -> Section:
 def _named(notes: Iterable[str]) -> Iterator[tuple[str, str]]:
     for note in notes:
         name, _, text = note.removeprefix(_WARNING).partition(": ")
-        yield name, f"outside measured ranges: {text}" if note.startswith(_WARNING) else text
+        yield name, f"{_WARNING}{text}" if note.startswith(_WARNING) else text
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,7 +236,9 @@ def test_equal_bids_share_the_probability_and_a_cheaper_one_has_all_of_it(tmp_pa
 def test_cooling_that_differs_between_the_machines_is_a_warning(tmp_path):
     bids = '[bids.a]\nplatform = "frontier"\nnode_count = 9\n[bids.b]\nplatform = "lumi"\nnode_count = 9\n'
     path = study_file(tmp_path, bids=bids, limits='power = "1 MW"')
-    words = "warning: the PUE differs: 1 of present; 1.03 of a; 1.04 of b; state `[site] power_usage_effectiveness`"
+    words = (
+        "warning: site: the PUE differs, 1 of present; 1.03 of a; 1.04 of b; state `[site] power_usage_effectiveness`"
+    )
     assert [note for note in whatif.study(path).notes if note.startswith(words)]
     stated = whatif.study(path, overrides={"site.power_usage_effectiveness": "1.1"})
     assert not [note for note in stated.notes if "PUE" in note]
@@ -421,7 +423,9 @@ def test_a_sample_that_buys_too_few_nodes_counts_as_no_throughput(tmp_path):
     share = 1 - np.isfinite(throughput[1:]).mean()
     assert 0.15 < share < 0.25
     assert found.band(throughput)[0] == 0
-    assert f"warning: six cannot run the mix in {share:.1%} of the samples, which count as no throughput" in found.notes
+    assert (
+        f"warning: six: cannot run the mix in {share:.1%} of the samples, which count as no throughput" in found.notes
+    )
 
 
 def test_targets_are_sought_up_to_the_nodes_that_are_bought(tmp_path):

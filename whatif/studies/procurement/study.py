@@ -288,7 +288,7 @@ def _sites(file: StudyFile, jobs: Jobs) -> Iterator[str]:
             machines.setdefault(parameter.text(4), []).append(machine)
     if len(machines) > 1:
         values = "; ".join(f"{text} of {', '.join(names)}" for text, names in machines.items())
-        yield f"warning: the PUE differs: {values}; state `[site] power_usage_effectiveness`, which holds for all"
+        yield f"warning: site: the PUE differs, {values}; state `[site] power_usage_effectiveness`, which holds for all"
 
 
 def _failures(outcomes: Mapping[str, Outcome]) -> Iterator[str]:
@@ -296,7 +296,7 @@ def _failures(outcomes: Mapping[str, Outcome]) -> Iterator[str]:
     for name, its in outcomes.items():
         share = 1 - np.isfinite(its.throughput[1:]).mean()
         if share and not its.reason:
-            yield f"warning: {name} cannot run the mix in {share:.1%} of the samples, which count as no throughput"
+            yield f"warning: {name}: cannot run the mix in {share:.1%} of the samples, which count as no throughput"
 
 
 def _warnings(jobs: Jobs) -> Iterator[str]:
