@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import numpy as np
 import pytest
@@ -86,3 +87,12 @@ def test_energies_of_a_column_have_the_unit_of_the_smallest():
     assert [mixed.text(value) for value in mixed.values] == ["680 kJ", "nan", "0 J", "4.08 MJ"]
     assert [large.text(value) for value in large.values] == ["1.1333 kWh", "2 kWh"]
     assert Column(np.array([1.0, 1e9]), SECOND).text(1e9) == format_quantity(1e9, SECOND, 5)
+
+
+def test_shares_among_results_are_percent_at_one_point_in_a_sweep_and_in_a_report(whatif_main, tmp_path):
+    point = whatif_main("run", "llama_training", "--point")[1]
+    assert re.search(r"^model_utilisation +37\.4%$", point, re.MULTILINE)
+    head, first = whatif_main("run", "llama_training")[1].splitlines()[:2]
+    assert dict(zip(head.split(), re.split(r" {2,}", first.strip()), strict=True))["model_utilisation"] == "37.4%"
+    whatif_main("report", "llama_training", "-o", str(tmp_path / "page.html"))
+    assert re.search("utilisation</td><td[^>]*>37.4%<", (tmp_path / "page.html").read_text("utf-8"))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NAMED: Final = 6
-_SHARES: Final = ("_fraction", "_utilisation", "residual")
+_SHARES: Final = ("_fraction", "_utilisation", "goodput", "residual")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Column:
         """Text of one of its numbers for people."""
         if self.is_share and math.isfinite(value):
             sign = "+" if value > 0 and self._has_negative else ""
-            return f"{sign}{format_quantity(100 * value, ONE, 3)}%"
+            return sign + share_text(value)
         return format_quantity(value, self.dimension or ONE, 5, self._least_energy)
 
     @cached_property
@@ -85,7 +85,7 @@ class Table:
         People read the columns `shares`, and those with the names of shares and relative residuals, in per cent.
         """
         cells: Iterable[Sequence[Any]] = zip(*rows, strict=True) if rows else [()] * len(columns)
-        read_in_percent = {*shares, *(name for name in columns if name.endswith(_SHARES))}
+        read_in_percent = {*shares, *filter(names_share, columns)}
         filled = {
             name: Column(
                 np.array(values, dtype=object if dimension is None else np.float64),
@@ -159,6 +159,16 @@ def noted(notes: Mapping[str, str], warnings: Iterable[str] = ()) -> dict[str, s
     """Notes with warnings, a line each (`Table.warnings`); empty notes are left out."""
     texts = {**notes, "warnings": "\n".join(warnings)}
     return {name: text for name, text in texts.items() if text}
+
+
+def names_share(name: str) -> bool:
+    """Whether a column or result with this name is a share or a relative residual, which people read in per cent."""
+    return name.endswith(_SHARES)
+
+
+def share_text(value: float) -> str:
+    """Text of a share for people."""
+    return f"{format_quantity(100 * value, ONE, 3)}%"
 
 
 def share_column(values: NDArray[Any]) -> Column:

@@ -265,6 +265,14 @@ def test_values_of_a_grade_can_be_given_a_spread():
     assert_allclose(np.median(drawn), program.parameters[path].value, rtol=0.01, atol=0)
 
 
+def test_a_spread_leaves_the_stated_value_in_the_middle():
+    """A PUE that is not stated is 1, the least one, and does not rise."""
+    program = Scenario.open("jacobi2d", platform="dgx_h100").program
+    axis = sample_axis(program, Sampling(256, spreads={"assumed": 0.2}))
+    stated = [program.parameters[path].value for path in axis.parameters]
+    assert_allclose([np.median(its) for its in axis.parameters.values()], stated, rtol=5e-3, atol=0)
+
+
 @pytest.mark.parametrize(
     "bad",
     [{"count": 1}, {"level": 1.0}, {"level": 0.0}, {"spreads": {"sure": 0.1}}, {"spreads": {"assumed": math.inf}}],

@@ -114,7 +114,7 @@ def test_the_tables_have_the_numbers_of_the_views(found, page):
         assert its["price"] == format_quantity(row["price"], MONEY["USD"])
         assert its["power under load"] == format_quantity(row["power"], WATT)
     assert table["probability to be the best"] == {
-        "accelerators": "96%", "superchips": "3%", "processors": "1%", "present": "-"
+        "accelerators": "96%", "superchips": "4%", "processors": "1%", "present": "-"
     }  # fmt: skip
     shown = [row for row in page.rows["commitments"] if row[0] != "application"]
     for row, its in zip(rows(found, "commitments"), shown, strict=True):
@@ -155,6 +155,15 @@ def test_the_energy_of_a_days_work_is_that_of_hand_arithmetic(tmp_path):
     table, place = page.table("bids"), page.rows["bids"][0].index("six") - 1
     assert table["energy for a day's work"][place] == format_quantity(energy, JOULE)
     assert table["carbon for a day's work"][place] == format_quantity(energy * 400 / 3.6e6, CARBON)
+
+
+def test_every_warning_of_a_study_is_a_row_with_what_it_is_about(tmp_path):
+    bid = '[bids.{}]\nplatform = "{}"\nnode_price = "{}"\n'
+    bids = bid.format("six", "summit", "50 kUSD +- 30 kUSD") + bid.format("lumi", "lumi", "30 kUSD")
+    path = study_file(tmp_path, bids=bids, limits='capital = "0.15 MUSD"')
+    rows = dict(Read(study_html(whatif.study(path), "")).rows["calibration"])
+    assert rows["six"].startswith("warning: cannot run the mix in ")
+    assert rows["site"].startswith("warning: the PUE differs, 1 of present, six; 1.04 of lumi")
 
 
 def test_the_files_are_listed_with_their_hashes(found, page):

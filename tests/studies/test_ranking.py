@@ -16,7 +16,7 @@ from tests.one_phase import one_phase
 from whatif.axes import Axis, Grid
 from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
-from whatif.core.uncertainty import Sampling
+from whatif.core.uncertainty import Sampling, shares_of_the_best
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.schema.toml import parse_document
 from whatif.studies import required_nodes as required
@@ -102,6 +102,18 @@ def test_samples_of_an_application_are_equal_on_all_platforms():
     lassen, summit = (its.chances for its in found.standings)
     assert (lassen.ahead, lassen.best, summit.ahead, summit.best) == (1.0, 1.0, 0.0, 0.0)
     assert_allclose(lassen.merits[2] / lassen.merits[0], 3 ** (2 * 1.6449), rtol=0.02, atol=0)
+
+
+def test_platforms_that_tie_share_the_probability_to_be_the_best():
+    asked = Scenario(parse_document(one_phase("= 1 s * x", x='"lognormal(1, 3)"'), "t.toml"))
+    found = ranking({"a": asked}, ["summit", "lassen", "frontier"], sampling=Sampling(64))
+    assert_allclose([its.chances.best for its in found.standings], 1 / 3, rtol=1e-12, atol=0)
+    assert [its.chances.ahead for its in found.standings] == [0.0] * 3
+
+
+def test_a_candidate_without_a_number_is_not_the_best_of_a_sample():
+    scores = np.array([[3.0, math.nan, 2.0, math.nan], [1.0, 1.0, 2.0, math.nan]])
+    assert_allclose(shares_of_the_best(scores), [1.5 / 3, 1.5 / 3], rtol=1e-12, atol=0)
 
 
 def test_samples_of_a_platform_are_independent_of_others():

@@ -22,7 +22,7 @@ from whatif.extras import install_command
 from whatif.models.quantities import FloatArray
 from whatif.plotting.presentable import Presentable, plotted
 from whatif.schema.parameters import worst
-from whatif.table import Column, Table
+from whatif.table import Column, Table, names_share
 from whatif.units import Dimension
 from whatif.vocabulary import CATEGORIES
 
@@ -236,7 +236,7 @@ class Result(Presentable):
             suffixes, quantiles = self.bands.sampling.names, self.bands.values[name]
             arrays |= {f"{name}.{suffix}": array for suffix, array in zip(suffixes, quantiles, strict=True)}
         for key, array in arrays.items():
-            yield key, Column(self.grid.spread(array).ravel(), self.dimensions[name])
+            yield key, Column(self.grid.spread(array).ravel(), self.dimensions[name], is_share=names_share(name))
 
 
 def joined(parts: Sequence[Result], grid: Grid, missing: str = "") -> Result:

@@ -101,8 +101,9 @@ def distribution_of(parameter: Parameter, spreads: Mapping[str, float]) -> Distr
     value = float(parameter.value)
     if parameter.fitted is not None and parameter.fitted.standard_error > 0:
         return Distribution("normal", (value, parameter.fitted.standard_error))
-    spread = spreads.get(parameter.grade, 0.0)
-    if spread > 0 and value > 0 and not parameter.field.domain.whole:
+    spread, domain = spreads.get(parameter.grade, 0.0), parameter.field.domain
+    # At an end of its range, such as a PUE of 1, a value would vary to one side only, away from what is stated.
+    if spread > 0 and max(domain.minimum, 0.0) < value < domain.maximum and not domain.whole:
         return Distribution("lognormal", (value, 1 + spread))
     return None
 
@@ -300,3 +301,15 @@ def _quantiles(array: FloatArray, sampling: Sampling, axis: Axis | None) -> Quan
     array = np.where(somewhere, np.where(known, array, np.nan), 0.0)
     lower, median, upper = np.where(somewhere[..., 0], np.nanquantile(array, sampling.quantiles, axis=-1), np.nan)
     return lower, median, upper
+
+
+def shares_of_the_best(scores: FloatArray) -> FloatArray:
+    """Share of the samples in which each of several candidates has the largest score, of shape [candidate, sample].
+
+    Candidates that tie share the sample, one without a number is not the best. Samples without any number do not count.
+    """
+    scores = np.where(np.isfinite(scores), scores, -np.inf)
+    known = np.isfinite(scores).any(axis=0)
+    best = (scores == scores.max(axis=0)) & known
+    shared = best / np.maximum(best.sum(axis=0), 1)
+    return np.asarray(shared.sum(axis=1) / max(known.sum(), 1))

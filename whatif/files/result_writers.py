@@ -16,7 +16,7 @@ from whatif.atomic import atomic_file
 from whatif.core.result import CATEGORY_TIMES, Result
 from whatif.errors import UsageError
 from whatif.extras import install_command
-from whatif.table import Column, Table
+from whatif.table import Column, Table, names_share, share_text
 from whatif.table_writers import column_rows, csv_rows, markdown_rows, narrowed, omission
 from whatif.units import Dimension, format_quantity
 from whatif.visible_text import visible_json
@@ -121,12 +121,14 @@ def _write_point(result: Result, out: TextIO) -> None:
         part = name in ("iteration_time", *CATEGORY_TIMES) or name.startswith("terms.")
         share = f"{value / iteration:.1%}" if part and iteration > 0 else ""
         quantiles = () if bands is None else bands.values[name]
-        number, *band = (_number(float(item), dimension) for item in (value, *quantiles))
+        number, *band = (_number(name, float(item), dimension) for item in (value, *quantiles))
         out.write(f"{shown:{width}}  {number:>12}{share:>9}{''.join(f' {end:>11}' for end in band)}".rstrip() + "\n")
 
 
-def _number(value: float, dimension: Dimension) -> str:
-    return format_quantity(value, dimension) if math.isfinite(value) else "-"
+def _number(name: str, value: float, dimension: Dimension) -> str:
+    if not math.isfinite(value):
+        return "-"
+    return share_text(value) if names_share(name) else format_quantity(value, dimension)
 
 
 def _write_columns(results: Iterable[Result], out: TextIO, width: int | None) -> str:

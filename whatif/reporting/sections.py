@@ -19,7 +19,7 @@ from whatif.reporting.contents import Findings
 from whatif.studies.attribution import Attribution, Change
 from whatif.studies.bar_charts import category_styles, names_of, phase_bars, tornado_bars, waterfall_bars
 from whatif.studies.elasticity import Elasticity
-from whatif.table import Column, Table
+from whatif.table import Column, Table, share_text
 from whatif.table_writers import shown_rows, worth_showing
 from whatif.units import SECOND, Dimension, format_quantity
 
@@ -98,7 +98,9 @@ def answer(found: Findings) -> Section:
         if column.dimension is not None:
             part = name in (Y_COLUMN, *CATEGORY_TIMES) and whole > 0
             share = f"{column.values[0] / whole:.1%}" if part else ""
-            rows.append([name, format_quantity(float(column.values[0]), column.dimension), share])
+            number = float(column.values[0])
+            text = share_text(number) if column.is_share else format_quantity(number, column.dimension)
+            rows.append([name, text, share])
     sheet = ReportTable.of(("result", "value", "of the iteration"), rows)
     bar = breakdown(found.point, "category")
     styles = category_styles(segment.label for segment in bar.segments if segment.value > 0)

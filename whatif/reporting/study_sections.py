@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from whatif.core.uncertainty import quantile_name
 from whatif.reporting.sections import ReportItem, ReportTable, Section, picture_of
-from whatif.reporting.study_words import LIMITS, chance
+from whatif.reporting.study_words import LIMITS
 from whatif.schema.study_spec import PRESENT
 from whatif.schema.toml import dotted, walk
 from whatif.studies.procurement.placing import remarks
@@ -19,6 +19,7 @@ from whatif.studies.procurement.questions import STEP, Assumption, assumptions, 
 from whatif.studies.procurement.study import Study
 from whatif.studies.procurement.study_tables import (
     bids_table,
+    chance,
     changes_table,
     commitments_table,
     jobs_table,
@@ -228,7 +229,7 @@ def calibration(found: Study) -> Section:
 def _named(notes: Iterable[str]) -> Iterator[tuple[str, str]]:
     for note in notes:
         name, _, text = note.removeprefix(_WARNING).partition(": ")
-        yield name, f"outside measured ranges: {text}" if note.startswith(_WARNING) else text
+        yield name, f"{_WARNING}{text}" if note.startswith(_WARNING) else text
 
 
 @dataclass(frozen=True, slots=True)

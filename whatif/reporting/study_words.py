@@ -10,7 +10,7 @@ from whatif.core.answer_words import joined
 from whatif.schema.study_spec import StudyMachine
 from whatif.studies.procurement.economics import Outcome
 from whatif.studies.procurement.study import Study
-from whatif.studies.procurement.study_tables import WORDS
+from whatif.studies.procurement.study_tables import WORDS, chance
 from whatif.units import WATT, YEAR, counted, format_quantity, in_percent
 
 LIMITS: Final = {"capital": "capital", "cost": "the cost over the lifetime", "power": "power", "offer": "the offer"}
@@ -108,8 +108,3 @@ def _lead(found: Study) -> Iterator[str]:
     ahead = [f"{best / found.scores[other][0] - 1:.1%} ahead of {other}" for other in found.able[1:]]
     if ahead:
         yield f"By {WORDS[found.criterion]} it is {joined(ahead)}."
-
-
-def chance(value: float) -> str:
-    """Probability in percent; a bound near 0 and 1, which samples do not resolve."""
-    return "under 1%" if value < 0.005 else "over 99%" if value > 0.995 else f"{value:.0%}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from whatif import units
 from whatif.schema.expressions import Expression
@@ -32,7 +32,13 @@ def _date(text: str) -> str:
     return text
 
 
+def _integer(value: Any) -> Any:
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
+
+
 _Plain = AfterValidator(_number)
+# Values of `--set` and `--sweep` are texts.
+_Integer = BeforeValidator(_integer)
 _POSITIVE: Final = Domain(above_minimum=True)
 _SHARE: Final = Domain(maximum=1, above_minimum=True)
 # As in other files, but without expressions, which need `[parameters]`.
@@ -161,9 +167,9 @@ class Commit(StrictTable):
 class Uncertainty(StrictTable):
     """Samples of uncertain values."""
 
-    samples: Annotated[int, Field(ge=2, le=2**20)] = 1024
+    samples: Annotated[int, Field(ge=2, le=2**20), _Integer] = 1024
     """Number of samples, best a power of 2."""
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, Field(ge=0), _Integer] = 0
     """Random seed."""
     spreads: dict[str, PositiveFraction] = {}
     """Spread by grade of values without a distribution, such as `assumed = 0.2`."""

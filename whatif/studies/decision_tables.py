@@ -78,4 +78,4 @@ def commitment_table(found: Ranking) -> Table:
             remarks = "; ".join(text for text in (answer.reason, *answer.extrapolated) if text)
             numbers = [weight, reference, answer.number, *committed, gain(reference, number, found.dimension)]
             rows.append([its.platform, name, *numbers, answer.grade, remarks])
-    return Table.of_rows(columns, rows, {"weights": ", ".join(found.weights)})
+    return Table.of_rows(columns, rows, {"weights": ", ".join(found.weights)}, ("weight",))

@@ -185,11 +185,11 @@ def _affordable(program: Program, evaluation: Evaluation, name: str, limit: Quan
 
 
 def nodes_within(limit: FloatArray | float, each: FloatArray | float) -> FloatArray:
-    """Whole nodes within a limit; infinite without a limit or a number for a node."""
+    """Whole nodes within a limit; infinite without a limit or a number for a node, none within a negative limit."""
     with np.errstate(divide="ignore", invalid="ignore"):
         # A budget for exactly n nodes buys n, despite the rounding of the quotient.
-        nodes = np.floor(np.maximum(limit, 0.0) / np.asarray(each, dtype=np.float64) * (1 + 1e-12))
-    return np.where(np.isfinite(nodes), nodes, np.inf)
+        nodes = np.floor(limit / np.asarray(each, dtype=np.float64) * (1 + 1e-12))
+    return np.where(np.less(limit, 0), 0.0, np.where(np.isfinite(nodes), nodes, np.inf))
 
 
 def _cost(program: Program, evaluation: Evaluation) -> Quantity | None:

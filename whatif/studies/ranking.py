@@ -21,7 +21,7 @@ from whatif.core.result import array_of
 from whatif.core.result_summary import UNCORRECTED
 from whatif.core.scenario import Scenario
 from whatif.core.term import common_dimension
-from whatif.core.uncertainty import Sampling, result_samples, shared_keys
+from whatif.core.uncertainty import Sampling, result_samples, shared_keys, shares_of_the_best
 from whatif.errors import UsageError, WhatifError
 from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import BarChart
@@ -62,7 +62,7 @@ class Chances:
     merits: tuple[float, float, float]
     """Lower end, median and upper end of the band."""
     best: float
-    """Probability that no other platform has a higher merit."""
+    """Probability to have the highest merit; platforms that tie share the samples."""
     ahead: float
     """Probability that its merit is higher than that of the first platform."""
 
@@ -334,19 +334,19 @@ def _with_chances(
 ) -> list[Standing]:  # fmt: skip
     """Standings with their chances by samples of merits, the first platform first; none without an answer."""
     merits = {its.platform: _merit_samples(its, shares, references, dimension) for its in standings if its.is_able}
-    whole = np.all([np.isfinite(array) for array in merits.values()], axis=0)
+    drawn = np.array([np.where(np.isfinite(array), array, -np.inf) for array in merits.values()])
+    answered = np.isfinite(drawn)
     # The only platform with an answer is not the best of several.
-    if len(merits) < 2 or not whole.any():
+    if len(merits) < 2 or not answered.any(axis=1).all():
         return list(standings)
-    drawn = {name: array[whole] for name, array in merits.items()}
-    most, first = np.max(list(drawn.values()), axis=0), drawn.get(standings[0].platform)
-
-    def chances(own: FloatArray) -> Chances:
-        lower, median, upper = np.quantile(own, sampling.quantiles).tolist()
-        ahead = np.nan if first is None else float((own > first).mean())
-        return Chances((lower, median, upper), float((own >= most).mean()), ahead)
-
-    return [replace(its, chances=chances(drawn[its.platform])) if its.is_able else its for its in standings]
+    known = answered.any(axis=0)
+    first = merits.get(standings[0].platform)
+    ahead = np.full(len(drawn), np.nan) if first is None else (drawn > drawn[0])[:, known].mean(axis=1)
+    bands = [
+        tuple(np.quantile(own[some], sampling.quantiles).tolist()) for own, some in zip(drawn, answered, strict=True)
+    ]
+    found = dict(zip(merits, map(Chances, bands, shares_of_the_best(drawn).tolist(), ahead.tolist()), strict=True))
+    return [replace(its, chances=found.get(its.platform)) for its in standings]
 
 
 def _merit_samples(

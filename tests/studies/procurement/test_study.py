@@ -167,6 +167,25 @@ def test_rented_nodes_cost_rent_and_energy(tmp_path):
     assert_allclose(its.ownership[0], 50 * hours * (2 + SUMMIT[0] * 0.36e-3), rtol=1e-12, atol=0)
 
 
+def test_a_fixed_price_above_the_limit_leaves_no_node_to_rent(tmp_path):
+    bid = '[bids.rented]\nplatform = "summit"\nnode_rate = "2 USD/h"\nnode_count = 50\nfixed_price = "{}"\n'
+    found = whatif.study(study_file(tmp_path, bids=bid.format("5 MUSD")))
+    assert found.bids["rented"].node_count[0] == 50
+    found = whatif.study(study_file(tmp_path, bids=bid.format("5.1 MUSD")))
+    assert found.bids["rented"].reason == "the limit of capital allows no node"
+    assert not found.able
+
+
+def test_limits_hold_for_the_applications_of_a_bid_that_cannot_run_all(tmp_path):
+    idle, dynamic = SUMMIT
+    limits = LIMITS + f'\npower = "{20.5 * (idle + dynamic)} W"'
+    path = study_file(tmp_path, limits=limits, more="[mix.b.on.six]\napplication.rank_count = 1_000_000")
+    found = whatif.study(path)
+    assert "b: 1,000,000 ranks need" in found.bids["six"].reason
+    assert (found.bids["six"].node_count[0], found.bids["six"].limit) == (20, "power")
+    assert_allclose(found.bids["six"].throughputs[0, 0], 20 / 100 * 12 / 12, rtol=1e-12, atol=0)
+
+
 def test_an_inherited_price_is_not_that_of_the_bid(tmp_path):
     (tmp_path / "ours.toml").write_text('extends = "frontier"\nname = "Ours"\n')
     path = study_file(tmp_path, bids='[bids.ours]\nplatform = "ours.toml"')
@@ -214,6 +233,37 @@ def test_equal_bids_share_the_probability_and_a_cheaper_one_has_all_of_it(tmp_pa
     assert whatif.study(study_file(tmp_path, bids=text)).chances == {"two": 1.0, "one": 0.0}
 
 
+def test_cooling_that_differs_between_the_machines_is_a_warning(tmp_path):
+    bids = '[bids.a]\nplatform = "frontier"\nnode_count = 9\n[bids.b]\nplatform = "lumi"\nnode_count = 9\n'
+    path = study_file(tmp_path, bids=bids, limits='power = "1 MW"')
+    words = (
+        "warning: site: the PUE differs, 1 of present; 1.03 of a; 1.04 of b; state `[site] power_usage_effectiveness`"
+    )
+    assert [note for note in whatif.study(path).notes if note.startswith(words)]
+    stated = whatif.study(path, overrides={"site.power_usage_effectiveness": "1.1"})
+    assert not [note for note in stated.notes if "PUE" in note]
+
+
+def test_the_recommendation_says_what_samples_do_not_decide(tmp_path):
+    bids = '[bids.{}]\nplatform = "summit"\nnode_price = "{}"\n'
+    for price, words in {
+        "uniform(400 USD, 600 USD)": "probability 51% (less than the confidence of 90%: the order is open)",
+        "uniform(600 USD, 700 USD)": "probability over 99%",
+        "6 MUSD": "the only bid that runs the mix within the limits",
+    }.items():
+        path = study_file(tmp_path, bids=bids.format("one", "499 USD") + bids.format("two", price))
+        assert f": one, {words}; " in "".join(whatif.study(path).summary()), price
+
+
+def test_shares_of_tables_are_percent(tmp_path):
+    def texts(show, name):
+        column = whatif.study("successor", show=show).table().columns[name]
+        return {column.text(value)[-1] for value in column.values if np.isfinite(value)}
+
+    for show, name in {"bids": "best", "jobs": "weight", "options": "change", "questions": "10 % lower"}.items():
+        assert texts(show, name) == {"%"}, show
+
+
 def test_the_probability_follows_an_uncertain_price(tmp_path):
     """Bid `two` is the better one where its price is below that of `one`, but for whole nodes."""
     bids = '[bids.{}]\nplatform = "summit"\nnode_price = "{}"\n'
@@ -222,6 +272,20 @@ def test_the_probability_follows_an_uncertain_price(tmp_path):
     assert_allclose(found.chances["two"], 0.5, rtol=5e-3, atol=0)
     low, high = found.band(found.bids["two"].node_count)
     assert_allclose([low, high], [5e6 / 580, 5e6 / 420], rtol=5e-3, atol=0)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_uncertain_prices_do_not_follow_the_values_of_the_models(tmp_path, seed):
+    uncertain = BIDS.replace("50 kUSD", "50 kUSD +- 5 kUSD").replace("40 kUSD", "40 kUSD +- 4 kUSD")
+    path = study_file(tmp_path, bids=uncertain, more=f"[uncertainty]\nseed = {seed}")
+    times = {f"mix.{name}.overrides.application.phases.work.overhead_time": "6 s +- 0.6 s" for name in ("a", "b")}
+    found = whatif.study(path, overrides=times)
+    prices = [found.prices.machines[name].node_prices[0][1][1:] for name in ("six", "four")]
+    drawn = [found.jobs.of("six")[name].time[1:] for name in ("a", "b")]
+    assert np.abs(np.corrcoef(prices, drawn)[0, 1:]).max() < 0.1
+    assert np.abs(np.corrcoef(prices, drawn)[1, 2:]).max() < 0.1
+    assert_allclose([its.mean() for its in prices], [50e3, 40e3], rtol=1e-3, atol=0)
+    assert_allclose([its.std() for its in prices], [5e3, 4e3], rtol=1e-2, atol=0)
 
 
 def test_reference_runs_are_met_in_the_mean_on_the_present_machine():
@@ -320,6 +384,14 @@ def _is_optional(line):
     return line.startswith("# ") and (" = " in line.partition("#")[2] or line.startswith("# [")) and "`" not in line
 
 
+def test_samples_and_seed_are_also_values_of_set_and_sweep(tmp_path):
+    path = study_file(tmp_path, bids=BIDS)
+    stated = whatif.study(path, overrides={"uncertainty.samples": "64", "uncertainty.seed": "3"}).file.spec.uncertainty
+    assert (stated.samples, stated.seed) == (64, 3)
+    swept = whatif.study(path, sweep={"uncertainty.seed": "0, 1"})
+    assert [its.file.spec.uncertainty.seed for its in swept.studies] == [0, 1]
+
+
 def test_changed_values_are_those_of_a_changed_file(tmp_path):
     path = study_file(tmp_path)
     changed = whatif.study(path, overrides={"limits.capital": "x0.5", "bids.six.overrides.node.gpu_count": 12})
@@ -351,7 +423,9 @@ def test_a_sample_that_buys_too_few_nodes_counts_as_no_throughput(tmp_path):
     share = 1 - np.isfinite(throughput[1:]).mean()
     assert 0.15 < share < 0.25
     assert found.band(throughput)[0] == 0
-    assert f"warning: six cannot run the mix in {share:.1%} of the samples, which count as no throughput" in found.notes
+    assert (
+        f"warning: six: cannot run the mix in {share:.1%} of the samples, which count as no throughput" in found.notes
+    )
 
 
 def test_targets_are_sought_up_to_the_nodes_that_are_bought(tmp_path):

@@ -131,10 +131,13 @@ def outcome(mix: Mix, present: Mix, present_nodes: float, prices: PriceList, ter
     """Outcome of a machine under the conditions, with the present machine's node time and nodes as reference."""
     counts = np.asarray((terms.weights > 0).any(axis=1))
     ratio = mix.node_time / present.node_time
-    work = _over(counts, terms.weights, ratio)
-    power = mix.power[counts].max(axis=0)
+    # Limits also hold for a bid that cannot run some applications: its nodes run the others.
+    run = counts & [not reason for reason in mix.reasons]
+    run = run if run.any() else counts
+    work = _over(run, terms.weights, ratio)
+    power = mix.power[run].max(axis=0)
     # Every application has its share of the node time, and its own mean power.
-    mean_power = _over(counts, terms.weights * ratio / work, mix.energy / mix.node_time)
+    mean_power = _over(run, terms.weights * ratio / work, mix.energy / mix.node_time)
     size = _size(prices, terms, power, mean_power)
     able = np.isfinite(mix.time) & (mix.node_count <= size.nodes)
     reasons = _reasons(mix, able[:, 0], size)

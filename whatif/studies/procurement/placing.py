@@ -22,6 +22,7 @@ from whatif.studies.measured_runs import MeasuredRuns, measured_runs, stated_run
 from whatif.studies.run_accuracy import ITERATION, category_ratios
 from whatif.units import counted, format_quantity
 
+EFFECTIVENESS: Final = "platform.site.power_usage_effectiveness"
 _EXPECTED: Final = 0.1
 """Relative scatter that is assumed of a single run."""
 _LARGE: Final = 2.0
@@ -93,7 +94,7 @@ def present_scenario(study: StudyFile) -> Scenario:
 def _of_site(study: StudyFile) -> dict[str, Any]:
     """Overrides of the site of every machine."""
     effectiveness = study.spec.site.power_usage_effectiveness
-    return {} if effectiveness is None else {"platform.site.power_usage_effectiveness": float(effectiveness)}
+    return {} if effectiveness is None else {EFFECTIVENESS: float(effectiveness)}
 
 
 def _at(study: StudyFile, path: str, problem: InvalidFileError) -> InvalidFileError:

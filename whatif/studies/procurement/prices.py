@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from whatif.core.uncertainty import uniform_numbers, values_at
+from whatif.core.uncertainty import values_at
 from whatif.errors import InvalidFileError, Problem
 from whatif.models.quantities import FloatArray
 from whatif.schema.distributions import Uncertain
@@ -23,7 +23,7 @@ from whatif.schema.toml import Document, Layers
 from whatif.units import MONEY, ONE, Dimension, Quantity, format_quantity
 
 _SEED: Final = 1
-"""Added to the random seed, so that prices do not follow the values of the model."""
+"""Added to the random seed, so that prices do not follow the errors of the runs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,8 +197,9 @@ class _Converter:
         if not isinstance(value, Uncertain):
             return np.full(self.draws + 1, float(value))
         self.uncertain.append(value)
-        place = len(self.uncertain)
-        numbers = uniform_numbers(place, self.draws, self.seed)[:, place - 1]
+        # The sequence of the values of the model would not do: one dimension with two seeds differs in few digits.
+        random = np.random.default_rng((self.seed, len(self.uncertain)))
+        numbers = (random.permutation(self.draws) + random.random(self.draws)) / self.draws
         return np.concatenate([[float(value)], values_at(value.distribution, numbers, Domain())])
 
 

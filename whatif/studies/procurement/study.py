@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 
 from whatif.core.parameter_paths import NODE_COUNT
 from whatif.core.scenario import Scenario
-from whatif.core.uncertainty import Sampling
+from whatif.core.uncertainty import Sampling, shares_of_the_best
 from whatif.errors import InfeasiblePointError, InvalidFileError, Problem, UsageError, require_choice
 from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import BarChart
@@ -21,7 +22,7 @@ from whatif.schema.study_file import StudyFile, open_study
 from whatif.schema.study_spec import PRESENT
 from whatif.schema.toml import Document
 from whatif.studies.procurement.economics import Mix, Outcome, Terms, outcome
-from whatif.studies.procurement.placing import remarks
+from whatif.studies.procurement.placing import EFFECTIVENESS, remarks
 from whatif.studies.procurement.prices import (
     Prices,
     energy_is_paid,
@@ -99,16 +100,11 @@ class Study(StudyResult):
 
     @cached_property
     def chances(self) -> dict[str, float]:
-        """Probability of each bid to be the best, over samples with a score of all of them."""
+        """Probability of each bid to be the best; one that a sample excludes, as by its price, is not."""
         if not self.scores:
             return {}
-        drawn = np.array([its[1:] for its in self.scores.values()])
-        # A bid that a sample excludes, say by its price, is not the best there.
-        drawn = np.where(np.isfinite(drawn), drawn, -np.inf)
-        known = np.isfinite(drawn).any(axis=0)
-        best = (drawn == drawn.max(axis=0)) & known
-        shared = best / np.maximum(best.sum(axis=0), 1)
-        return dict(zip(self.scores, (shared.sum(axis=1) / max(known.sum(), 1)).tolist(), strict=True))
+        shares = shares_of_the_best(np.array([its[1:] for its in self.scores.values()]))
+        return dict(zip(self.scores, shares.tolist(), strict=True))
 
     def band(self, values: FloatArray, failed: float = 0.0) -> tuple[float, float]:
         """Ends of the interval of samples that has the confidence of the study on either side.
@@ -202,7 +198,8 @@ def study_of(
     mixes = {name: Mix.of(jobs.of(name)) for name in file.spec.machines}
     nodes = _present_nodes(file, jobs)
     outcomes = _ranked(file, mixes, prices, terms, nodes)
-    notes = (*_shares(file), *remarks(jobs.adjustments), *price_remarks(prices), *_warnings(jobs), *_failures(outcomes))
+    notes = (*_shares(file), *remarks(jobs.adjustments), *price_remarks(prices), *_sites(file, jobs), *_warnings(jobs))
+    notes += tuple(_failures(outcomes))
     return Study(file, jobs, prices, terms, mixes, nodes, outcomes, overrides or {}, cache, show, remarks=notes)
 
 
@@ -282,12 +279,24 @@ def _shares(file: StudyFile) -> Iterator[str]:
         yield f"weights of the mix add up to {total:g}; as shares: {shares}"
 
 
+def _sites(file: StudyFile, jobs: Jobs) -> Iterator[str]:
+    """Warning of cooling that differs between the machines, as the study does not state that of its site."""
+    machines: dict[str, list[str]] = {}
+    for machine, its in jobs.scenarios.items() if file.spec.site.power_usage_effectiveness is None else ():
+        with suppress(InvalidFileError):
+            parameter = next(iter(its.values())).program.parameters[EFFECTIVENESS]
+            machines.setdefault(parameter.text(4), []).append(machine)
+    if len(machines) > 1:
+        values = "; ".join(f"{text} of {', '.join(names)}" for text, names in machines.items())
+        yield f"warning: site: the PUE differs, {values}; state `[site] power_usage_effectiveness`, which holds for all"
+
+
 def _failures(outcomes: Mapping[str, Outcome]) -> Iterator[str]:
     """Warnings of bids that run the mix as stated, but not at all samples."""
     for name, its in outcomes.items():
         share = 1 - np.isfinite(its.throughput[1:]).mean()
         if share and not its.reason:
-            yield f"warning: {name} cannot run the mix in {share:.1%} of the samples, which count as no throughput"
+            yield f"warning: {name}: cannot run the mix in {share:.1%} of the samples, which count as no throughput"
 
 
 def _warnings(jobs: Jobs) -> Iterator[str]:

@@ -18,7 +18,7 @@ from whatif.studies.procurement.questions import assumptions, other_questions
 from whatif.studies.procurement.study_options import options
 from whatif.table import Table
 from whatif.table_writers import worth_showing
-from whatif.units import CARBON, JOULE, ONE, SECOND, WATT, Dimension, format_quantity
+from whatif.units import CARBON, JOULE, ONE, SECOND, WATT, Dimension, format_quantity, in_percent
 
 if TYPE_CHECKING:
     from whatif.studies.procurement.economics import Outcome
@@ -77,7 +77,7 @@ def jobs_table(found: Study) -> Table:
             rows.append([name, application, *cells])
         mix = [its.daily_jobs.sum(axis=0)[0], its.throughput[0], *(_of_mix(found, item) for item in equal)]
         rows.append([name, MIX, 1.0, math.nan, math.nan, *mix, *[math.nan] * 3, "", ""])
-    return worth_showing(Table.of_rows(columns, rows, {"reference": PRESENT}))
+    return worth_showing(Table.of_rows(columns, rows, {"reference": PRESENT}, ("weight",)))
 
 
 def reason_of(its: Outcome, at: int) -> str:
@@ -180,7 +180,7 @@ def questions_table(found: Study) -> Table:
         for its in assumptions(found)
     ]  # fmt: skip
     rows += [[bid, "", "", math.nan, math.nan, text] for bid, text in other_questions(found)]
-    return Table.of_rows(columns, rows)
+    return Table.of_rows(columns, rows, shares=("10 % lower", "10 % higher"))
 
 
 def shown(value: float, dimension: Dimension) -> str:
@@ -226,16 +226,31 @@ def recommendation(found: Study) -> Iterator[str]:
             yield f"{name}: {its.reason}"
     if not found.winner:
         return
-    best, chance = found.winner, found.chances[found.winner]
-    its = found.bids[best]
-    text = f"best by {WORDS[found.criterion]}: {best}, probability {chance:.0%}"
+    best, its = found.winner, found.bids[found.winner]
     size = f"{its.node_count[0]:,.0f} nodes, limited by {its.limit}"
-    yield f"{text}; {size}, throughput {its.throughput[0]:.3g} times that of {PRESENT}"
+    yield f"{_best(found)}; {size}, throughput {its.throughput[0]:.3g} times that of {PRESENT}"
     for other in found.able[1:]:
         ratio = found.scores[best][0] / found.scores[other][0] - 1
         yield f"{best} is {ratio:.1%} ahead of {other}"
     yield from _amounts(found, best)
     yield from _unknown_powers(found)
+
+
+def _best(found: Study) -> str:
+    """The best bid with its probability."""
+    likely, confidence = found.chances[found.winner], found.confidence
+    text = f"best by {WORDS[found.criterion]}: {found.winner}"
+    if len(found.able) == 1:
+        return f"{text}, the only bid that runs the mix within the limits"
+    is_open = (
+        f" (less than the confidence of {in_percent(confidence)}: the order is open)" if likely < confidence else ""
+    )
+    return f"{text}, probability {chance(likely)}{is_open}"
+
+
+def chance(value: float) -> str:
+    """Probability in percent; a bound near 0 and 1, which samples do not resolve."""
+    return "under 1%" if value < 0.005 else "over 99%" if value > 0.995 else f"{value:.0%}"
 
 
 def _amounts(found: Study, bid: str) -> Iterator[str]:
