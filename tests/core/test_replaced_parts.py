@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from whatif.core.context import Context
 from whatif.core.evaluate import evaluate
 from whatif.core.kept_values import kept_value_notes
 from whatif.core.scenario import Scenario
+from whatif.core.wiring import Wiring
 from whatif.errors import InvalidFileError
 from whatif.schema.shipped import shipped_names
 from whatif.schema.toml import parse_document
@@ -167,3 +169,36 @@ def test_a_host_part_beside_a_processor_is_the_memory(tmp_path):
     text = 'extends = "turin"\nname = "M"\nnode.host.extends = "memory"\nnode.cpu.extends = "epyc-9654"\n'
     (tmp_path / "mine.toml").write_text(text)
     assert at(KERNEL, "mine", {}, MEMORY, folder=tmp_path) == [1e12]
+
+
+SUM = (
+    f'{APPLICATION}4\n[application.phases.p]\nkind = "collective"\nalgorithm = "ring"\nmodel = "max_rate"\n'
+    'message_size = "16 MiB"\n'
+)
+GPUS = 'node.gpu.extends = "a100-sxm4-40gb"\nnode.gpu_count = 4\n'
+LINKS = 'node.peer_link.extends = "nvlink3-4"\n'
+
+
+@pytest.mark.parametrize(
+    ("machine", "lines", "buffers"),
+    [
+        ("generic_cpu", GPUS + LINKS, "device"),
+        ("generic_cpu", GPUS, "host"),
+        ("lassen", "", "host"),
+        ("lassen", LINKS, "device"),
+        ("lassen", 'node.peer_link.lane_bandwidth = "50 Gbit/s"\n', "host"),
+        ("perlmutter", f'{LINKS}network.intra_socket.extends = "infiniband-100"\n', "host"),
+    ],
+)
+def test_host_messages_of_a_machine_are_not_those_of_links_that_a_file_adds(tmp_path, machine, lines, buffers):
+    (tmp_path / "mine.toml").write_text(f'extends = "{machine}"\nname = "Mine"\n{lines}')
+    found = program(SUM, "mine", tmp_path)
+    assert Context(Wiring(found.loaded, found.parameters)).buffers == buffers
+
+
+def test_what_a_library_of_gpus_needs_is_named():
+    library = SUM.replace('"max_rate"', '"nccl"')
+    with pytest.raises(InvalidFileError, match=r'memory of GPUs: state `application.buffers = "device"`$'):
+        program(library, "lassen")
+    with pytest.raises(InvalidFileError, match=r"memory of GPUs: Titan needs `\[platform.node.peer_link\]`$"):
+        program(library, "titan")

@@ -88,7 +88,7 @@ def _check(context: Context, name: str) -> None:
     """Report what a library of GPUs cannot do."""
     wiring, path, platform = context.wiring, f"application.phases.{name}", context.scenario.platform
     if context.buffers == "host":
-        reason = f'`nccl` sends from the memory of GPUs: state `buffers = "device"`; {platform.name} needs peer links'
+        reason = f"`nccl` sends from the memory of GPUs: {context.device_buffers_need}"
         wiring.problem(f"{path}.model", reason)
     if context.buffers == "staged":
         wiring.problem(
