@@ -264,3 +264,13 @@ def test_a_wrong_text_of_the_form_of_a_machine_is_told_at_its_field(typed, path,
     found = machine_problems(fields, {**{field.path: field.text for field in fields}, **typed}, (), Path())
     assert list(found) == [path]
     assert message in found[path]
+
+
+@pytest.mark.parametrize(
+    ("network", "ports", "shipped"),
+    [("efa-100", 32, "aws_p5"), ("tofu-d", 6, "fugaku"), ("infiniband-400", 8, "dgx_h100")],
+)
+def test_ports_of_parts_have_the_rates_of_a_shipped_machine(network, ports, shipped):
+    machine = MachineParts("h100-sxm5-80gb", network=network, ports_per_node=ports).document("m")
+    own, theirs = (found[0].network.inter_node for found in (load_platform_document(machine), load_platform(shipped)))
+    assert own.injection.rendezvous == theirs.injection.rendezvous
