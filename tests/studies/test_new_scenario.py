@@ -274,3 +274,32 @@ def test_ports_of_parts_have_the_rates_of_a_shipped_machine(network, ports, ship
     machine = MachineParts("h100-sxm5-80gb", network=network, ports_per_node=ports).document("m")
     own, theirs = (found[0].network.inter_node for found in (load_platform_document(machine), load_platform(shipped)))
     assert own.injection.rendezvous == theirs.injection.rendezvous
+
+
+@pytest.mark.parametrize(
+    ("parts", "shipped"),
+    [
+        (("h100-sxm5-80gb", 8, "xeon-platinum-8480c", 2, "infiniband-400", 8), "dgx_h100"),
+        (("a100-sxm4-40gb", 4, "epyc-7763", 1, "slingshot-11", 4), "perlmutter"),
+        (("mi250x-gcd", 8, "epyc-7a53", 1, "slingshot-11", 4), "frontier"),
+        (("gh200-96gb", 4, "grace", 4, "slingshot-11", 4), "alps"),
+        (("mi300a", 4, "epyc-7a53", 1, "slingshot-11", 4), "el_capitan"),
+        (("", 1, "grace", 2, "infiniband-400", 1), "grace_grace"),
+        (("", 1, "xeon-platinum-8160", 2, "omni-path-100"), "stampede2_skx"),
+    ],
+)
+def test_the_rest_of_a_node_of_parts_draws_what_that_of_a_shipped_machine_does(parts, shipped):
+    own, theirs = (
+        spec.node.host.power
+        for spec, _ in (load_platform_document(MachineParts(*parts).document("m")), load_platform(shipped))
+    )
+    assert own == pytest.approx(theirs, rel=0.4, abs=0)
+
+
+def test_memory_of_a_machine_of_parts_grows_with_its_cores_or_gpus(tmp_path):
+    cases = (("", 1, "epyc-9654", 2), ("", 1, "a64fx", 2), ("a100-sxm4-40gb", 8), ("a100-sxm4-40gb", 16), ("l40s", 4))
+    hosts = [load_platform_document(MachineParts(*parts).document("m"))[0].node.host for parts in cases]
+    assert [host.memory_size for host in hosts] == [192 * 4e9, 2**36, 1152 * 2**30, 2304 * 2**30, 64e9]
+    (tmp_path / "own.toml").write_text('part = "cpu"\nname = "Own"\ncore_count = 8\npeak_double_rate = "1 Tflop/s"\n')
+    own = MachineParts(processor="own").document("m", [tmp_path]).data["node"]["host"]
+    assert own == {"memory_size": "32 GB"}
