@@ -202,3 +202,49 @@ def test_what_a_library_of_gpus_needs_is_named():
         program(library, "lassen")
     with pytest.raises(InvalidFileError, match=r"memory of GPUs: Titan needs `\[platform.node.peer_link\]`$"):
         program(library, "titan")
+
+
+GPU = "platform.node.gpu.extends"
+PEER = "platform.node.peer_link.extends"
+
+
+@pytest.mark.parametrize(
+    ("machine", "overrides", "kept"),
+    [
+        ("dgx_a100", {GPU: "h100-sxm5-80gb"}, ["node.gpu", "node.peer_link remains nvlink3-12"]),
+        ("dgx_a100", {GPU: "h100-sxm5-80gb", PEER: "nvlink4-18"}, []),
+        ("dgx_a100", {"platform.node.gpu.memory_size": "80 GB"}, []),
+        ("dgx_a100", {PEER: "nvlink3-12"}, []),
+        ("gb200_nvl72", {PEER: "nvlink4-18"}, ["node.peer_link", "node.domain_gpu_count remains 72"]),
+        ("gb200_nvl72", {PEER: "nvlink4-18", "platform.node.domain_gpu_count": "4"}, []),
+        ("aws_p5e", {}, []),
+    ],
+)
+def test_links_of_another_gpu_and_domains_of_another_link_are_kept_with_a_warning(machine, overrides, kept):
+    found = notes(SUM, machine, {"application.buffers": "device", **overrides})
+    table, rest = kept or ("", "")
+    assert [note for note in found if "price" not in note] == [
+        f"warning: platform.{table}.extends = {overrides.get(f'platform.{table}.extends')}, but platform.{rest}, "
+        "as stated for another part"
+    ] * bool(kept)
+
+
+def test_links_that_no_result_depends_on_are_kept_without_a_warning():
+    assert notes(SUM, "dgx_a100", {GPU: "h100-sxm5-80gb", "application.buffers": "host"}) == []
+
+
+def test_the_link_to_the_host_and_the_price_of_another_gpu_are_kept_with_a_warning():
+    copy = (
+        f'{APPLICATION}8\n[application.phases.p]\nkind = "transfer"\ndirection = "host_to_device"\n'
+        'transfer_size = "1 GB"\n'
+    )
+    lead, end = f"warning: {GPU} = b200-sxm, but platform.", ", as stated for another part"
+    found = notes(copy, "aws_p5", {GPU: "b200-sxm"})
+    assert found == [f"{lead}node.host_link remains pcie5-x16{end}", f"{lead}price remains{end}"]
+    found = notes(copy, "aws_p5", {GPU: "b200-sxm", "platform.price.node_rate": "90 USD/h"})
+    assert found == [f"{lead}node.host_link remains pcie5-x16{end}"]
+
+
+@pytest.mark.parametrize("machine", shipped_names("platforms"))
+def test_no_shipped_machine_keeps_a_value_of_another_part(machine):
+    assert notes(SUM, machine, {}) == []

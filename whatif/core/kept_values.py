@@ -11,29 +11,54 @@ from whatif.core.term import Program
 from whatif.schema.expressions import Expression
 from whatif.schema.toml import KeyPath, Layers, dotted
 
+_NODE: Final = ("platform", "node")
+_NETWORK: Final = ("platform", "network")
 _BELONGING: Final[tuple[tuple[KeyPath, KeyPath], ...]] = (
-    (("platform", "node", "cpu"), ("platform", "node", "host", "memory_bandwidth")),
-    (("platform", "network", "inter_node"), ("platform", "network", "topology", "bandwidth")),
-    (("platform", "network", "inter_node"), ("platform", "network", "topology", "global_bandwidth")),
+    ((*_NODE, "cpu"), (*_NODE, "host", "memory_bandwidth")),
+    ((*_NODE, "gpu"), (*_NODE, "host_link")),
+    ((*_NODE, "gpu"), (*_NODE, "peer_link")),
+    ((*_NODE, "gpu"), ("platform", "price")),
+    ((*_NODE, "peer_link"), (*_NODE, "domain_gpu_count")),
+    ((*_NETWORK, "inter_node"), (*_NETWORK, "topology", "bandwidth")),
+    ((*_NETWORK, "inter_node"), (*_NETWORK, "topology", "global_bandwidth")),
 )
-"""Tables that extend a part, and values of other tables that are those of the part in most machines."""
+"""Tables that extend a part, and values, or other tables, that are those of the part in most machines."""
 
 
 def kept_value_notes(program: Program) -> Iterator[str]:
-    """Remark on each value that results depend on, and that another file states than the one with the part."""
-    needed = program.upstream(phase.term for phase in program.phases)
+    """Remark on each value or table that results depend on, and that another file states than the one with the part."""
+    layers = program.loaded.layers
     for table, value in _BELONGING:
         path = dotted(value)
-        part = _replacing_part(program.loaded.layers, table, value)
-        if part and path in needed and not isinstance(program.parameters[path].value, Expression):
-            text = f"{path} remains {program.parameters[path].text()}, as stated for another part"
+        part = _replacing_part(layers, table, value) if _is_needed(program, path) else ""
+        if part:
+            text = f"{path} remains{_words(program, value)}, as stated for another part"
             yield f"warning: {dotted(table)}{EXTENDS} = {part}, but {text}"
+
+
+def _is_needed(program: Program, path: str) -> bool:
+    """Whether a result depends on a value that no expression computes, or on some value of a table."""
+    if path in program.parameters:
+        return path in program.reached and not isinstance(program.parameters[path].value, Expression)
+    return any(needed.startswith(f"{path}.") for needed in program.reached)
+
+
+def _words(program: Program, value: KeyPath) -> str:
+    """Value in its unit, or name of the part of a table, after a space; empty for a table without a part."""
+    path = dotted(value)
+    if path in program.parameters:
+        return f" {program.parameters[path].text()}"
+    part = _last_part(program.loaded.layers, value)
+    return f" {part}" if part else ""
 
 
 def _replacing_part(layers: Layers, table: KeyPath, value: KeyPath) -> str:
     """Part that a table has since a value was stated; empty if the value was stated with the part or later."""
-    stated = layers.origin(value)
-    parts = [index for index, layer in enumerate(layers.items) if layer.part and layer.at == table]
-    if stated is None or not parts or layers.items.index(stated) > parts[-1]:
-        return ""
-    return Path(layers.items[parts[-1]].document.name).stem
+    stated, part = layers.origin(value), _last_part(layers, table)
+    return part if part and stated is not None and layers.file_of(stated) < layers.begun(table) else ""
+
+
+def _last_part(layers: Layers, table: KeyPath) -> str:
+    """Name of the last part of a table; empty without one."""
+    parts = [layer for layer in layers.items if layer.part and layer.at == table]
+    return Path(parts[-1].document.name).stem if parts else ""

@@ -280,6 +280,11 @@ class Layers:
         parts = [index for index, layer in enumerate(self.items) if layer.part and layer.at == path]
         stating = (index for index, layer in enumerate(self.items) if layer.defines(path))
         first = parts[-1] if parts else next(stating, NEVER)
+        return NEVER if first == NEVER else self.file_of(self.items[first])
+
+    def file_of(self, layer: Layer) -> int:
+        """Index of the file or override that states a layer itself, or the part that the layer is of."""
+        first = next(index for index, item in enumerate(self.items) if item is layer)
         return next((index for index in range(first, len(self.items)) if not self.items[index].of_part), first)
 
     @cached_property
