@@ -238,11 +238,23 @@ def test_the_link_to_the_host_and_the_price_of_another_gpu_are_kept_with_a_warni
         f'{APPLICATION}8\n[application.phases.p]\nkind = "transfer"\ndirection = "host_to_device"\n'
         'transfer_size = "1 GB"\n'
     )
-    lead, end = f"warning: {GPU} = b200-sxm, but platform.", ", as stated for another part"
-    found = notes(copy, "aws_p5", {GPU: "b200-sxm"})
+    lead, end = f"warning: {GPU} = gh200-96gb, but platform.", ", as stated for another part"
+    found = notes(copy, "aws_p5", {GPU: "gh200-96gb"})
     assert found == [f"{lead}node.host_link remains pcie5-x16{end}", f"{lead}price remains{end}"]
-    found = notes(copy, "aws_p5", {GPU: "b200-sxm", "platform.price.node_rate": "90 USD/h"})
-    assert found == [f"{lead}node.host_link remains pcie5-x16{end}"]
+    assert notes(copy, "aws_p5", {GPU: "gh200-96gb", "platform.price.node_rate": "90 USD/h"}) == found[:1]
+
+
+@pytest.mark.parametrize(
+    ("machine", "gpu"),
+    [
+        ("dgx_h100", "h100-sxm5-80gb"),
+        ("dgx_h100", "h200-sxm"),
+        ("dgx_a100", "a100-sxm4-80gb"),
+        ("summit", "v100-sxm2-16gb"),
+    ],
+)
+def test_links_that_go_with_the_other_gpu_are_kept_without_a_warning(machine, gpu):
+    assert notes(SUM, machine, {GPU: gpu, "application.buffers": "device"}) == []
 
 
 @pytest.mark.parametrize("machine", shipped_names("platforms"))

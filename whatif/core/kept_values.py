@@ -9,6 +9,7 @@ from typing import Final
 from whatif.core.parts_in_use import EXTENDS
 from whatif.core.term import Program
 from whatif.schema.expressions import Expression
+from whatif.schema.shipped_nodes import links_with
 from whatif.schema.toml import KeyPath, Layers, dotted
 
 _NODE: Final = ("platform", "node")
@@ -31,7 +32,7 @@ def kept_value_notes(program: Program) -> Iterator[str]:
     for table, value in _BELONGING:
         path = dotted(value)
         part = _replacing_part(layers, table, value) if _is_needed(program, path) else ""
-        if part:
+        if part and _last_part(layers, value) not in links_with(part, value[-1]):
             text = f"{path} remains{_words(program, value)}, as stated for another part"
             yield f"warning: {dotted(table)}{EXTENDS} = {part}, but {text}"
 
@@ -53,12 +54,15 @@ def _words(program: Program, value: KeyPath) -> str:
 
 
 def _replacing_part(layers: Layers, table: KeyPath, value: KeyPath) -> str:
-    """Part that a table has since a value was stated; empty if the value was stated with the part or later."""
+    """Other part that a table has since a value was stated; empty if the value was stated with the part or later."""
     stated, part = layers.origin(value), _last_part(layers, table)
-    return part if part and stated is not None and layers.file_of(stated) < layers.begun(table) else ""
+    if not part or stated is None:
+        return ""
+    since = layers.file_of(stated)
+    return part if since < layers.begun(table) and part != _last_part(layers, table, since) else ""
 
 
-def _last_part(layers: Layers, table: KeyPath) -> str:
-    """Name of the last part of a table; empty without one."""
-    parts = [layer for layer in layers.items if layer.part and layer.at == table]
+def _last_part(layers: Layers, table: KeyPath, until: int | None = None) -> str:
+    """Name of the last part of a table, up to the file of an index; empty without one."""
+    parts = [layer for layer in layers.items[:until] if layer.part and layer.at == table]
     return Path(parts[-1].document.name).stem if parts else ""

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
 from whatif.errors import UsageError
 from whatif.schema.expressions import Expression
 from whatif.schema.gpu import GPU
-from whatif.schema.load import extend_chain, load_platform_document, open_document
+from whatif.schema.load import load_platform_document
 from whatif.schema.parts import part_meant, parts_of
 from whatif.schema.platform_spec import CPU, Node
-from whatif.schema.shipped import is_name, shipped_names
+from whatif.schema.shipped import is_name
+from whatif.schema.shipped_nodes import OWN_LINKS, nodes_with
 from whatif.schema.toml import FORMAT_LINE, Document, merge, parse_document
 from whatif.schema.toml_text import toml_text, toml_value
 from whatif.units import BYTE, WATT, counted, format_quantity, parse_quantity
@@ -30,12 +30,6 @@ _HEAD: Final = """\
 extends = {quoted}
 """
 _LINK: Final = "pcie4-x16"
-_SAME_BOARD: Final = {
-    "a100-sxm4-80gb": "a100-sxm4-40gb", "h20-sxm": "h100-sxm5-80gb", "mi325x": "mi300x", "mi355x": "mi300x"
-}  # fmt: skip
-"""GPUs that no shipped machine has, and those whose boards have the same links between devices."""
-_OWN_LINKS: Final = {"mi355x": "infinity-fabric-mi355x"}
-"""Parts for faster links of the same board."""
 _COUNTS: Final = {"gpu": "gpu_count", "cpu": "socket_count"}
 """Number of devices in a node, by their table."""
 _WITH_MEMORY: Final = frozenset({"a64fx", "gb200", "gb300", "gh200-96gb", "grace", "mi300a", "rubin"})
@@ -162,29 +156,22 @@ def _known(value: float | Expression | None) -> float:
     return value if isinstance(value, float) else math.nan
 
 
-def _like(kind: str, part: str, count: int) -> dict[str, Any]:
-    """Node of a shipped platform with a GPU, one on the same board, or without GPUs a processor: the first with links
-    between devices, of as many devices if there is one; empty without any."""
-    nodes = [node for node in map(_node, shipped_names("platforms")) if ("gpu" in node) == (kind == "gpu")]
-    same = [node for node in nodes if node.get(kind, {}).get("extends") == _SAME_BOARD.get(part, part)]
+def _like(kind: str, part: str, count: int) -> Mapping[str, Any]:
+    """Node of a shipped platform with a part: the first with links between devices, of as many devices if there is one;
+    empty without any."""
+    same = nodes_with(kind, part)
     closeness = [("extends" in node.get("peer_link", {}), node[_COUNTS[kind]] == count) for node in same]
     return same[closeness.index(max(closeness))] if same else {}
 
 
-def _node(name: str) -> dict[str, Any]:
-    """Table of the node of a shipped platform, with what it extends."""
-    chain = extend_chain(open_document(name, "platforms"), "platforms", ())
-    return reduce(merge, (document.data.get("node", {}) for document in chain))
-
-
-def _device_links(gpu: str, like: dict[str, Any]) -> dict[str, Any]:
+def _device_links(gpu: str, like: Mapping[str, Any]) -> dict[str, Any]:
     """Links of a GPU, as a node with the same GPU has them, where these are parts."""
     found = {key: like.get(key, {}).get("extends") for key in ("host_link", "peer_link")}
-    found |= {"peer_link": _OWN_LINKS[gpu]} if gpu in _OWN_LINKS else {}
+    found |= {"peer_link": OWN_LINKS[gpu]} if gpu in OWN_LINKS else {}
     return {"host_link": {"extends": _LINK}} | {key: {"extends": part} for key, part in found.items() if part}
 
 
-def _domain(like: dict[str, Any], gpus_per_node: int, node_count: int) -> dict[str, Any]:
+def _domain(like: Mapping[str, Any], gpus_per_node: int, node_count: int) -> dict[str, Any]:
     """GPUs of a link domain, where it is not a node: a part of one as in a similar node, or the nodes of its rack."""
     whole = like.get("domain_gpu_count", 0)
     if whole > like.get("gpu_count", 0):
