@@ -260,3 +260,17 @@ def test_links_that_go_with_the_other_gpu_are_kept_without_a_warning(machine, gp
 @pytest.mark.parametrize("machine", shipped_names("platforms"))
 def test_no_shipped_machine_keeps_a_value_of_another_part(machine):
     assert notes(SUM, machine, {}) == []
+
+
+def test_the_power_of_the_rest_of_a_node_of_other_devices_is_kept_with_a_warning(tmp_path):
+    lines = f'extends = "generic_cpu"\nname = "M"\n{GPUS}{LINKS}'
+    (tmp_path / "mine.toml").write_text(lines)
+    # Four A100 of 400 W and the generic processor of 150 W.
+    assert notes(SUM, "mine", {}, tmp_path) == [
+        "warning: platform.node.host.power remains 61 W, less than 8% of the power of its devices, 140 W "
+        "(docs/machines.md, rest of node)"
+    ]
+    assert notes(SUM, "mine", {"platform.node.host.power": "100 W"}, tmp_path) == []
+    (tmp_path / "mine.toml").write_text(f'{lines}node.host.power = "100 W"\n')
+    assert notes(SUM, "mine", {}, tmp_path) == []
+    assert notes(SUM, "dgx_a100", {GPU: "a100-sxm4-80gb"}) == []

@@ -219,7 +219,7 @@ class Context:
 
     @property
     def device_buffers_need(self) -> str:
-        """What is missing where messages are sent from main memory, but must be sent from that of GPUs."""
+        """Missing key where messages are sent from main memory, but must be sent from that of GPUs."""
         lacking = f"{self.scenario.platform.name} needs `[platform.node.peer_link]`"
         return 'state `application.buffers = "device"`' if self._linked else lacking
 

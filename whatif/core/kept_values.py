@@ -11,8 +11,13 @@ from whatif.core.term import Program
 from whatif.schema.expressions import Expression
 from whatif.schema.shipped_nodes import links_with
 from whatif.schema.toml import KeyPath, Layers, dotted
+from whatif.units import WATT, format_quantity
 
 _NODE: Final = ("platform", "node")
+_POWER: Final = "platform.node.host.power"
+_POWERS: Final = "idle_power", "dynamic_power"
+_LOSSES: Final = 0.08
+"""Share of the power of a node's devices that pumps, fans and losses of the power supplies take, by rule."""
 _NETWORK: Final = ("platform", "network")
 _BELONGING: Final[tuple[tuple[KeyPath, KeyPath], ...]] = (
     ((*_NODE, "cpu"), (*_NODE, "host", "memory_bandwidth")),
@@ -35,6 +40,29 @@ def kept_value_notes(program: Program) -> Iterator[str]:
         if part and _last_part(layers, value) not in links_with(part, value[-1]):
             text = f"{path} remains{_words(program, value)}, as stated for another part"
             yield f"warning: {dotted(table)}{EXTENDS} = {part}, but {text}"
+    yield from _kept_power(program)
+
+
+def _kept_power(program: Program) -> Iterator[str]:
+    """Warning of the power of the rest of a node that another file states than the one with the devices, if it is less
+    than their losses."""
+    value = (*_NODE, "host", "power")
+    tables = [(*_NODE, key) for key in ("gpu", "cpu")]
+    part = next(filter(None, (_replacing_part(program.loaded.layers, table, value) for table in tables)), "")
+    if not part or not _is_needed(program, _POWER):
+        return
+    losses = _LOSSES * _full_power(program)
+    if program.numbers[_POWER] < losses:
+        least = f"less than {_LOSSES:.0%} of the power of its devices, {format_quantity(losses, WATT)}"
+        yield f"warning: {_POWER} remains {program.parameters[_POWER].text()}, {least} (docs/machines.md, rest of node)"
+
+
+def _full_power(program: Program) -> float:
+    """Power in W of all devices of a node that compute, as far as it is stated."""
+    kinds = {"gpu": "gpu_count", "cpu": "socket_count"}
+    paths = [(f"{dotted(_NODE)}.{kind}.{key}", count) for kind, count in kinds.items() for key in _POWERS]
+    numbers = program.numbers
+    return sum(float(numbers[path] * numbers[f"{dotted(_NODE)}.{count}"]) for path, count in paths if path in numbers)
 
 
 def _is_needed(program: Program, path: str) -> bool:
