@@ -15,6 +15,7 @@ from whatif.schema.load import load_platform, load_platform_document
 from whatif.schema.shipped import shipped_names
 from whatif.studies.machine_form import machine_form, machine_of, machine_problems
 from whatif.studies.new_scenario import named_phases
+from whatif.units import parse_quantity
 
 TRACE = DATA / "traces" / "goal" / "binary_tree_32.goal"
 PROFILE = DATA / "profiles" / "nsys" / "saxpy_a100.sqlite"
@@ -303,3 +304,18 @@ def test_memory_of_a_machine_of_parts_grows_with_its_cores_or_gpus(tmp_path):
     (tmp_path / "own.toml").write_text('part = "cpu"\nname = "Own"\ncore_count = 8\npeak_double_rate = "1 Tflop/s"\n')
     own = MachineParts(processor="own").document("m", [tmp_path]).data["node"]["host"]
     assert own == {"memory_size": "32 GB"}
+
+
+@pytest.mark.parametrize("network", ["", "aries", "infiniband-400", "omni-path-100", "infiniband-edr-dual"])
+@pytest.mark.parametrize("size", ["16 MiB", "64 MiB"])
+def test_processes_of_a_node_of_parts_share_the_line_of_its_port(network, size):
+    """Each of two nodes sends half of the data of its 256 ranks, in eager or rendezvous messages."""
+    machine = MachineParts("", 1, "epyc-9755", 2, network, 1, 2).document("m")
+    Path("m.toml").write_text(machine.text)
+    phase = {"kind": "collective", "operation": "alltoall", "algorithm": "pairwise", "model": "max_rate"}
+    phases = {"all": {**phase, "message_size": size}}
+    application = {"name": "A", "rank_count": 512, "iteration_count": 1, "phases": phases}
+    time = float(whatif.run(Scenario.of(application=application, platform=Path("m.toml")))["iteration_time"])
+    line = load_platform_document(machine)[0].network.inter_node.line_bandwidth
+    rate = 256 * parse_quantity(size).value / 2 / time
+    assert 0.5 * line < rate < 1.02 * line

@@ -12,6 +12,7 @@ from whatif.errors import UsageError
 from whatif.schema.expressions import Expression
 from whatif.schema.gpu import GPU
 from whatif.schema.load import load_platform_document
+from whatif.schema.network import Distance
 from whatif.schema.parts import part_meant, parts_of
 from whatif.schema.platform_spec import CPU, Node
 from whatif.schema.shipped import is_name
@@ -36,6 +37,7 @@ _WITH_MEMORY: Final = frozenset({"a64fx", "gb200", "gb300", "gh200-96gb", "grace
 """Devices whose power includes that of main memory."""
 _CORE_MEMORY: Final = 4e9
 """Main memory of a core of the generic server in B."""
+_ONE_SWITCH: Final = "rule topology: one switch without limits, as nothing is known of the switches"
 _STATED: Final = "as stated when the machine was put together"
 
 
@@ -63,8 +65,9 @@ class MachineParts:
         if problems := list(self._problems(name, folders)):
             raise UsageError("\n".join(problems))
         tables = self._tables(name)
-        node = load_platform_document(_document(name, tables), folders)[0].node
-        document = _document(name, merge(tables, self._rest_of_node(node)))
+        machine = load_platform_document(_document(name, tables), folders)[0]
+        more = merge(self._rest_of_node(machine.node), self._links(machine.network.inter_node))
+        document = _document(name, merge(tables, more))
         load_platform_document(document, folders)
         return document
 
@@ -122,6 +125,14 @@ class MachineParts:
         graded = {f"node.host.{key}": {"grade": "assumed", "source": text} for key, (*_, text) in known.items()}
         return {"node": {"host": host}, "sources": graded} if known else {}
 
+    def _links(self, ports: Distance) -> dict[str, Any]:
+        """Tables of the ports of a node, if the part has the rates of one, and of one switch, if it has its line."""
+        network: dict[str, Any] = {"port_count": self.ports_per_node} if _is_one_port(ports) else {}
+        network |= {"topology": {"kind": "star"}} if ports.line_bandwidth is not None else {}
+        sources = {"port_count": _STATED, "topology": _ONE_SWITCH}
+        graded = {f"network.{key}": {"grade": "assumed", "source": sources[key]} for key in network}
+        return {"network": network, "sources": graded} if network else {}
+
     def _memory(self, node: Node) -> tuple[float, str]:
         """Main memory of a node, and its source: for each device that of a shipped machine, else for each core."""
         kind, _, count = self._devices
@@ -144,6 +155,12 @@ def _document(name: str, tables: dict[str, Any]) -> Document:
     """Platform file of tables."""
     head = _HEAD.format(name=name, format=FORMAT_LINE, base=BASE, quoted=toml_value(BASE))
     return parse_document(head + toml_text(tables), f"{name}.toml")
+
+
+def _is_one_port(distance: Distance) -> bool:
+    """Whether rates between nodes are those of one port: further processes add nothing."""
+    rates = distance.max_rate
+    return rates is not None and rates.eager.additional_bandwidth == rates.rendezvous.additional_bandwidth == 0.0
 
 
 def _full_power(device: CPU | GPU) -> float:
