@@ -331,3 +331,24 @@ def test_a_trace_and_a_simulation_take_the_links_of_a_domain_that_spans_nodes(tm
     assert_allclose(simulated.activity.run_time, linked, rtol=1e-9, atol=0)
     assert np.unique(simulated.node).tolist() == [0, 1]
     assert "2 nodes" in simulated.notes[0]
+
+
+LIBRARY = (
+    'platform = "{}"\n[application]\nname = "A"\nrank_count = {}\niteration_count = 1\n[application.phases.p]\n'
+    'kind = "collective"\nalgorithm = "ring"\nmodel = "nccl"\nmessage_size = "1 GiB"\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("machine", "rate", "gpus"),
+    [("perlmutter", 300e9, 4), ("alps", 450e9, 4), ("mi300x_node", 448e9, 8), ("el_capitan", 384e9, 4)],
+)
+def test_a_mesh_of_more_gpus_sends_no_faster_than_all_links_of_one(whatif_main, tmp_path, machine, rate, gpus) -> None:
+    path = tmp_path / "sum.toml"
+    for count, warns in ((gpus, False), (2 * gpus, True), (4 * gpus, True)):
+        path.write_text(LIBRARY.format(machine, count))
+        changes = {"platform.node.gpu_count": str(count)}
+        time = float(whatif.run(path, overrides=changes)["iteration_time"])
+        assert 2 * (count - 1) / count * 2**30 / time < rate
+        options = [word for item in changes.items() for word in ("--set", "=".join(item))]
+        assert (f"a mesh of {count} GPUs" in whatif_main("run", path, *options)[2]) is warns

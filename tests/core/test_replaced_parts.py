@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from whatif.core.context import Context
 from whatif.core.evaluate import evaluate
 from whatif.core.kept_values import kept_value_notes
 from whatif.core.scenario import Scenario
+from whatif.core.wiring import Wiring
 from whatif.errors import InvalidFileError
 from whatif.schema.shipped import shipped_names
 from whatif.schema.toml import parse_document
@@ -167,3 +169,108 @@ def test_a_host_part_beside_a_processor_is_the_memory(tmp_path):
     text = 'extends = "turin"\nname = "M"\nnode.host.extends = "memory"\nnode.cpu.extends = "epyc-9654"\n'
     (tmp_path / "mine.toml").write_text(text)
     assert at(KERNEL, "mine", {}, MEMORY, folder=tmp_path) == [1e12]
+
+
+SUM = (
+    f'{APPLICATION}4\n[application.phases.p]\nkind = "collective"\nalgorithm = "ring"\nmodel = "max_rate"\n'
+    'message_size = "16 MiB"\n'
+)
+GPUS = 'node.gpu.extends = "a100-sxm4-40gb"\nnode.gpu_count = 4\n'
+LINKS = 'node.peer_link.extends = "nvlink3-4"\n'
+
+
+@pytest.mark.parametrize(
+    ("machine", "lines", "buffers"),
+    [
+        ("generic_cpu", GPUS + LINKS, "device"),
+        ("generic_cpu", GPUS, "host"),
+        ("lassen", "", "host"),
+        ("lassen", LINKS, "device"),
+        ("lassen", 'node.peer_link.lane_bandwidth = "50 Gbit/s"\n', "host"),
+        ("perlmutter", f'{LINKS}network.intra_socket.extends = "infiniband-100"\n', "host"),
+    ],
+)
+def test_host_messages_of_a_machine_are_not_those_of_links_that_a_file_adds(tmp_path, machine, lines, buffers):
+    (tmp_path / "mine.toml").write_text(f'extends = "{machine}"\nname = "Mine"\n{lines}')
+    found = program(SUM, "mine", tmp_path)
+    assert Context(Wiring(found.loaded, found.parameters)).buffers == buffers
+
+
+def test_what_a_library_of_gpus_needs_is_named():
+    library = SUM.replace('"max_rate"', '"nccl"')
+    with pytest.raises(InvalidFileError, match=r'memory of GPUs: state `application.buffers = "device"`$'):
+        program(library, "lassen")
+    with pytest.raises(InvalidFileError, match=r"memory of GPUs: Titan needs `\[platform.node.peer_link\]`$"):
+        program(library, "titan")
+
+
+GPU = "platform.node.gpu.extends"
+PEER = "platform.node.peer_link.extends"
+
+
+@pytest.mark.parametrize(
+    ("machine", "overrides", "kept"),
+    [
+        ("dgx_a100", {GPU: "h100-sxm5-80gb"}, ["node.gpu", "node.peer_link remains nvlink3-12"]),
+        ("dgx_a100", {GPU: "h100-sxm5-80gb", PEER: "nvlink4-18"}, []),
+        ("dgx_a100", {"platform.node.gpu.memory_size": "80 GB"}, []),
+        ("dgx_a100", {PEER: "nvlink3-12"}, []),
+        ("gb200_nvl72", {PEER: "nvlink4-18"}, ["node.peer_link", "node.domain_gpu_count remains 72"]),
+        ("gb200_nvl72", {PEER: "nvlink4-18", "platform.node.domain_gpu_count": "4"}, []),
+        ("aws_p5e", {}, []),
+    ],
+)
+def test_links_of_another_gpu_and_domains_of_another_link_are_kept_with_a_warning(machine, overrides, kept):
+    found = notes(SUM, machine, {"application.buffers": "device", **overrides})
+    table, rest = kept or ("", "")
+    assert [note for note in found if "price" not in note] == [
+        f"warning: platform.{table}.extends = {overrides.get(f'platform.{table}.extends')}, but platform.{rest}, "
+        "as stated for another part"
+    ] * bool(kept)
+
+
+def test_links_that_no_result_depends_on_are_kept_without_a_warning():
+    assert notes(SUM, "dgx_a100", {GPU: "h100-sxm5-80gb", "application.buffers": "host"}) == []
+
+
+def test_the_link_to_the_host_and_the_price_of_another_gpu_are_kept_with_a_warning():
+    copy = (
+        f'{APPLICATION}8\n[application.phases.p]\nkind = "transfer"\ndirection = "host_to_device"\n'
+        'transfer_size = "1 GB"\n'
+    )
+    lead, end = f"warning: {GPU} = gh200-96gb, but platform.", ", as stated for another part"
+    found = notes(copy, "aws_p5", {GPU: "gh200-96gb"})
+    assert found == [f"{lead}node.host_link remains pcie5-x16{end}", f"{lead}price remains{end}"]
+    assert notes(copy, "aws_p5", {GPU: "gh200-96gb", "platform.price.node_rate": "90 USD/h"}) == found[:1]
+
+
+@pytest.mark.parametrize(
+    ("machine", "gpu"),
+    [
+        ("dgx_h100", "h100-sxm5-80gb"),
+        ("dgx_h100", "h200-sxm"),
+        ("dgx_a100", "a100-sxm4-80gb"),
+        ("summit", "v100-sxm2-16gb"),
+    ],
+)
+def test_links_that_go_with_the_other_gpu_are_kept_without_a_warning(machine, gpu):
+    assert notes(SUM, machine, {GPU: gpu, "application.buffers": "device"}) == []
+
+
+@pytest.mark.parametrize("machine", shipped_names("platforms"))
+def test_no_shipped_machine_keeps_a_value_of_another_part(machine):
+    assert notes(SUM, machine, {}) == []
+
+
+def test_the_power_of_the_rest_of_a_node_of_other_devices_is_kept_with_a_warning(tmp_path):
+    lines = f'extends = "generic_cpu"\nname = "M"\n{GPUS}{LINKS}'
+    (tmp_path / "mine.toml").write_text(lines)
+    # Four A100 of 400 W and the generic processor of 150 W.
+    assert notes(SUM, "mine", {}, tmp_path) == [
+        "warning: platform.node.host.power remains 61 W, less than 8% of the power of its devices, 140 W "
+        "(docs/machines.md, rest of node)"
+    ]
+    assert notes(SUM, "mine", {"platform.node.host.power": "100 W"}, tmp_path) == []
+    (tmp_path / "mine.toml").write_text(f'{lines}node.host.power = "100 W"\n')
+    assert notes(SUM, "mine", {}, tmp_path) == []
+    assert notes(SUM, "dgx_a100", {GPU: "a100-sxm4-80gb"}) == []

@@ -72,6 +72,11 @@ def test_links_of_a_domain_work_together(topology, links):
     assert_allclose(found, [links * 50e9, 50e9], rtol=1e-15, atol=0)
 
 
+def test_a_device_of_a_mesh_shares_out_its_links_among_more_than_it_has_links_for():
+    found = domain_link_bandwidth(np.array(100e9), np.array([2.0, 4.0, 8.0]), np.array(3.0), topology="mesh")
+    assert_allclose(found, [100e9, 300e9, 300e9], rtol=1e-15, atol=0)
+
+
 def test_an_all_to_all_of_uneven_domains_waits_for_the_ports_of_the_smallest():
     # 72 ranks and one: 72/73 of the buffer leave the domain of one rank, through its own port of 50 GB/s.
     counts = (np.array(number) for number in (1e9, 73.0, 2.0, 72.0, 1.0))

@@ -15,6 +15,7 @@ from whatif.schema.load import load_platform, load_platform_document
 from whatif.schema.shipped import shipped_names
 from whatif.studies.machine_form import machine_form, machine_of, machine_problems
 from whatif.studies.new_scenario import named_phases
+from whatif.units import parse_quantity
 
 TRACE = DATA / "traces" / "goal" / "binary_tree_32.goal"
 PROFILE = DATA / "profiles" / "nsys" / "saxpy_a100.sqlite"
@@ -264,3 +265,57 @@ def test_a_wrong_text_of_the_form_of_a_machine_is_told_at_its_field(typed, path,
     found = machine_problems(fields, {**{field.path: field.text for field in fields}, **typed}, (), Path())
     assert list(found) == [path]
     assert message in found[path]
+
+
+@pytest.mark.parametrize(
+    ("network", "ports", "shipped"),
+    [("efa-100", 32, "aws_p5"), ("tofu-d", 6, "fugaku"), ("infiniband-400", 8, "dgx_h100")],
+)
+def test_ports_of_parts_have_the_rates_of_a_shipped_machine(network, ports, shipped):
+    machine = MachineParts("h100-sxm5-80gb", network=network, ports_per_node=ports).document("m")
+    own, theirs = (found[0].network.inter_node for found in (load_platform_document(machine), load_platform(shipped)))
+    assert own.injection.rendezvous == theirs.injection.rendezvous
+
+
+@pytest.mark.parametrize(
+    ("parts", "shipped"),
+    [
+        (("h100-sxm5-80gb", 8, "xeon-platinum-8480c", 2, "infiniband-400", 8), "dgx_h100"),
+        (("a100-sxm4-40gb", 4, "epyc-7763", 1, "slingshot-11", 4), "perlmutter"),
+        (("mi250x-gcd", 8, "epyc-7a53", 1, "slingshot-11", 4), "frontier"),
+        (("gh200-96gb", 4, "grace", 4, "slingshot-11", 4), "alps"),
+        (("mi300a", 4, "epyc-7a53", 1, "slingshot-11", 4), "el_capitan"),
+        (("", 1, "grace", 2, "infiniband-400", 1), "grace_grace"),
+        (("", 1, "xeon-platinum-8160", 2, "omni-path-100"), "stampede2_skx"),
+    ],
+)
+def test_the_rest_of_a_node_of_parts_draws_what_that_of_a_shipped_machine_does(parts, shipped):
+    own, theirs = (
+        spec.node.host.power
+        for spec, _ in (load_platform_document(MachineParts(*parts).document("m")), load_platform(shipped))
+    )
+    assert own == pytest.approx(theirs, rel=0.4, abs=0)
+
+
+def test_memory_of_a_machine_of_parts_grows_with_its_cores_or_gpus(tmp_path):
+    cases = (("", 1, "epyc-9654", 2), ("", 1, "a64fx", 2), ("a100-sxm4-40gb", 8), ("a100-sxm4-40gb", 16), ("l40s", 4))
+    hosts = [load_platform_document(MachineParts(*parts).document("m"))[0].node.host for parts in cases]
+    assert [host.memory_size for host in hosts] == [192 * 4e9, 2**36, 1152 * 2**30, 2304 * 2**30, 64e9]
+    (tmp_path / "own.toml").write_text('part = "cpu"\nname = "Own"\ncore_count = 8\npeak_double_rate = "1 Tflop/s"\n')
+    own = MachineParts(processor="own").document("m", [tmp_path]).data["node"]["host"]
+    assert own == {"memory_size": "32 GB"}
+
+
+@pytest.mark.parametrize("network", ["", "aries", "infiniband-400", "omni-path-100", "infiniband-edr-dual"])
+@pytest.mark.parametrize("size", ["16 MiB", "64 MiB"])
+def test_processes_of_a_node_of_parts_share_the_line_of_its_port(network, size):
+    """Each of two nodes sends half of the data of its 256 ranks, in eager or rendezvous messages."""
+    machine = MachineParts("", 1, "epyc-9755", 2, network, 1, 2).document("m")
+    Path("m.toml").write_text(machine.text)
+    phase = {"kind": "collective", "operation": "alltoall", "algorithm": "pairwise", "model": "max_rate"}
+    phases = {"all": {**phase, "message_size": size}}
+    application = {"name": "A", "rank_count": 512, "iteration_count": 1, "phases": phases}
+    time = float(whatif.run(Scenario.of(application=application, platform=Path("m.toml")))["iteration_time"])
+    line = load_platform_document(machine)[0].network.inter_node.line_bandwidth
+    rate = 256 * parse_quantity(size).value / 2 / time
+    assert 0.5 * line < rate < 1.02 * line

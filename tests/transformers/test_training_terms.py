@@ -160,7 +160,8 @@ def test_a_plan_that_cannot_run_states_its_numbers(plan, numbers):
     [
         ({"platform": "dgx_a100", "precision": "fp8"}, "states no `matrix_rates.fp8`, which fp8 needs"),
         ({"platform": "turin"}, "has no GPUs, which training needs"),
-        ({"platform": "summit"}, r"needs `\[platform.node.peer_link\]`"),
+        ({"platform": "titan"}, r"needs `\[platform.node.peer_link\]`"),
+        ({"platform": "summit"}, 'training sends between GPUs: state `application.buffers = "device"`'),
         (
             {"overrides": {"application.communication": "simulated"}},
             "training has closed forms and cannot be simulated",

@@ -8,9 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from whatif.core.context import Context
+from whatif.core.context import DOMAIN_GPUS, GPU_COUNT, Context
 from whatif.core.evaluate import Values, evaluate
 from whatif.core.phases.collective_choice import compared_times, taken_algorithm
+from whatif.core.phases.gpu_library import PEER_COUNT
 from whatif.core.phases.reduction import missing_of_arithmetic, reduces
 from whatif.core.term import Program, Term, as_array
 from whatif.core.wiring import Wiring
@@ -32,6 +33,20 @@ def collective_notes(program: Program, arrays: Mapping[str, FloatArray]) -> Iter
         elif phase.model != "nccl" and phase.algorithm in NESTED:
             yield from _parts(program, arrays, name, phase.algorithm)
     yield from _arithmetic(program, collectives)
+
+
+def mesh_notes(program: Program, arrays: Mapping[str, FloatArray]) -> Iterator[str]:
+    """Warning of a mesh of more devices than one has links for, at the swept or stated values, if a result needs it."""
+    if PEER_COUNT not in program.reached:
+        return
+    counts = DOMAIN_GPUS if DOMAIN_GPUS in program.parameters else GPU_COUNT
+    stated = ({**program.numbers, **arrays}).get
+    most, peers = np.max(stated(counts, 0.0)), np.min(stated(PEER_COUNT, np.inf))
+    if most - 1 > peers:
+        yield (
+            f"warning: a mesh of {most:g} GPUs, each with links for {peers:g} others ({PEER_COUNT}), shared out among "
+            'all; switches are `platform.node.domain_topology = "switch"`, with their own links'
+        )
 
 
 def _fastest(program: Program, name: str, phase: CollectivePhase) -> str:

@@ -212,12 +212,30 @@ class Context:
     def buffers(self) -> Buffers:
         """Memory that holds the data of messages: as stated, or by what the platform states."""
         platform, stated = self.scenario.platform, self.scenario.application.buffers
-        linked = platform.node.gpu is not None and platform.node.peer_link is not None
-        if stated not in (None, "host") and not linked:
+        if stated not in (None, "host") and not self._linked:
             reason = f"`{stated}`: {platform.name} does not state GPUs with a `[node.peer_link]`"
             self.wiring.refuse("application.buffers", reason)
-        host_messages = platform.network.intra_socket or platform.network.inter_socket
-        return stated or ("device" if linked and self.on_gpus and host_messages is None else "host")
+        return stated or ("device" if self._linked and self.on_gpus and not self._host_messages else "host")
+
+    @property
+    def device_buffers_need(self) -> str:
+        """Missing key where messages are sent from main memory, but must be sent from that of GPUs."""
+        lacking = f"{self.scenario.platform.name} needs `[platform.node.peer_link]`"
+        return 'state `application.buffers = "device"`' if self._linked else lacking
+
+    @property
+    def _linked(self) -> bool:
+        node = self.scenario.platform.node
+        return node.gpu is not None and node.peer_link is not None
+
+    @property
+    def _host_messages(self) -> bool:
+        """Whether the platform states messages between main memories inside a node, and no file that extends it other
+        links between GPUs."""
+        network, layers = self.scenario.platform.network, self.wiring.loaded.layers
+        keys = [key for key in ("intra_socket", "inter_socket") if getattr(network, key) is not None]
+        begun = (layers.begun(("platform", "network", key)) for key in keys)
+        return bool(keys) and max(begun) >= layers.begun(("platform", "node", "peer_link"))
 
     @property
     def domain_rank_count(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 
 from whatif.axes import Grid
 from whatif.core.calibration_notes import model_notes
-from whatif.core.collective_notes import collective_notes
+from whatif.core.collective_notes import collective_notes, mesh_notes
 from whatif.core.context import Context
 from whatif.core.evaluate import evaluate
 from whatif.core.kept_values import kept_value_notes
@@ -101,6 +101,7 @@ def _program_notes(program: Program, grid: Grid) -> tuple[str, ...]:
         *sharing_notes(program, grid.arrays()),
         *_message_notes(program),
         *collective_notes(program, grid.arrays()),
+        *mesh_notes(program, grid.arrays()),
         *_registered_notes(program, grid),
     )
 

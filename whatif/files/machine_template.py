@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
 from whatif.errors import UsageError
-from whatif.schema.load import extend_chain, load_platform_document, open_document
+from whatif.schema.expressions import Expression
+from whatif.schema.gpu import GPU
+from whatif.schema.load import load_platform_document
+from whatif.schema.network import Distance
 from whatif.schema.parts import part_meant, parts_of
-from whatif.schema.shipped import is_name, shipped_names
+from whatif.schema.platform_spec import CPU, Node
+from whatif.schema.shipped import is_name
+from whatif.schema.shipped_nodes import OWN_LINKS, nodes_with
 from whatif.schema.toml import FORMAT_LINE, Document, merge, parse_document
 from whatif.schema.toml_text import toml_text, toml_value
-from whatif.units import counted
+from whatif.units import BYTE, WATT, counted, format_quantity, parse_quantity
 
 BASE: Final = "generic_cpu"
 """Platform with the values that a machine of parts does not state."""
@@ -26,12 +31,13 @@ _HEAD: Final = """\
 extends = {quoted}
 """
 _LINK: Final = "pcie4-x16"
-_SAME_BOARD: Final = {
-    "a100-sxm4-80gb": "a100-sxm4-40gb", "h20-sxm": "h100-sxm5-80gb", "mi325x": "mi300x", "mi355x": "mi300x"
-}  # fmt: skip
-"""GPUs that no shipped machine has, and those whose boards have the same links between devices."""
-_OWN_LINKS: Final = {"mi355x": "infinity-fabric-mi355x"}
-"""Parts for faster links of the same board."""
+_COUNTS: Final = {"gpu": "gpu_count", "cpu": "socket_count"}
+"""Number of devices in a node, by their table."""
+_WITH_MEMORY: Final = frozenset({"a64fx", "gb200", "gb300", "gh200-96gb", "grace", "mi300a", "rubin"})
+"""Devices whose power includes that of main memory."""
+_CORE_MEMORY: Final = 4e9
+"""Main memory of a core of the generic server in B."""
+_ONE_SWITCH: Final = "rule topology: one switch without limits, as nothing is known of the switches"
 _STATED: Final = "as stated when the machine was put together"
 
 
@@ -58,8 +64,10 @@ class MachineParts:
         """
         if problems := list(self._problems(name, folders)):
             raise UsageError("\n".join(problems))
-        head = _HEAD.format(name=name, format=FORMAT_LINE, base=BASE, quoted=toml_value(BASE))
-        document = parse_document(head + toml_text(self._tables(name)), f"{name}.toml")
+        tables = self._tables(name)
+        machine = load_platform_document(_document(name, tables), folders)[0]
+        more = merge(self._rest_of_node(machine.node), self._links(machine.network.inter_node))
+        document = _document(name, merge(tables, more))
         load_platform_document(document, folders)
         return document
 
@@ -83,7 +91,7 @@ class MachineParts:
 
     def _tables(self, name: str) -> dict[str, Any]:
         """Tables of the file: counts, parts, what machines with the same parts have, and the sources."""
-        like = _like(self.gpu, self.gpus_per_node) if self.gpu else {}
+        like = _like(*self._devices)
         node: dict[str, Any] = {"gpu_count": self.gpus_per_node} if self.gpu else {}
         node |= {"socket_count": self.sockets_per_node, **_domain(like, self.gpus_per_node, self.node_count)}
         node |= {"gpu": {"extends": self.gpu}, **_device_links(self.gpu, like)} if self.gpu else {}
@@ -96,6 +104,46 @@ class MachineParts:
         return {**head, **({"network": network} if network else {}), "sources": _sources(network)}
 
     @property
+    def _devices(self) -> tuple[str, str, int]:
+        """Table of the devices that run kernels, their part, and how many a node has."""
+        return ("gpu", self.gpu, self.gpus_per_node) if self.gpu else ("cpu", self.processor, self.sockets_per_node)
+
+    def _rest_of_node(self, node: Node) -> dict[str, Any]:
+        """Tables of main memory and of the power of the rest of a node, with their sources, as far as parts tell."""
+        size, source = self._memory(node)
+        devices = [(node.cpu, self.sockets_per_node), (node.gpu, self.gpus_per_node)]
+        drawn = sum(_full_power(device) * count for device, count in devices if device is not None)
+        apart = 0.0 if _WITH_MEMORY & {self.gpu, self.processor} else size / 1e9
+        terms = f"{drawn:g} W of its devices + 0.375 W x {apart:g} GB + 25 W x {self.ports_per_node} ports"
+        power = 0.08 * drawn + 0.375 * apart + 25 * self.ports_per_node
+        values = {
+            "memory_size": (size, BYTE, source),
+            "power": (power, WATT, f"rule rest of node: 8 % of the {terms}"),
+        }
+        known = {key: entry for key, entry in values.items() if math.isfinite(entry[0])}
+        host = {key: format_quantity(value, unit, 6) for key, (value, unit, _) in known.items()}
+        graded = {f"node.host.{key}": {"grade": "assumed", "source": text} for key, (*_, text) in known.items()}
+        return {"node": {"host": host}, "sources": graded} if known else {}
+
+    def _links(self, ports: Distance) -> dict[str, Any]:
+        """Tables of the ports of a node, if the part has the rates of one, and of one switch, if it has its line."""
+        network: dict[str, Any] = {"port_count": self.ports_per_node} if _is_one_port(ports) else {}
+        network |= {"topology": {"kind": "star"}} if ports.line_bandwidth is not None else {}
+        sources = {"port_count": _STATED, "topology": _ONE_SWITCH}
+        graded = {f"network.{key}": {"grade": "assumed", "source": sources[key]} for key in network}
+        return {"network": network, "sources": graded} if network else {}
+
+    def _memory(self, node: Node) -> tuple[float, str]:
+        """Main memory of a node, and its source: for each device that of a shipped machine, else for each core."""
+        kind, _, count = self._devices
+        like = _like(*self._devices)
+        stated = like.get("host", {}).get("memory_size")
+        if stated is not None:
+            return parse_quantity(stated).value / like[_COUNTS[kind]] * count, f"as a shipped machine for each {kind}"
+        cores = _known(node.cpu.core_count) if node.cpu is not None else math.nan
+        return cores * self.sockets_per_node * _CORE_MEMORY, "rule generic: 4 GB a core"
+
+    @property
     def words(self) -> str:
         """Description of the machine in one line."""
         gpus = f"{self.gpus_per_node} x {self.gpu}, " if self.gpu else ""
@@ -103,29 +151,44 @@ class MachineParts:
         return f"{gpus}{sockets}, {counted(self.node_count, 'node')}, {self.network or 'generic network'}"
 
 
-def _like(gpu: str, gpus_per_node: int) -> dict[str, Any]:
-    """Node of a shipped platform with a GPU, or with one on the same board: the first with links between devices, of as
-    many GPUs if there is one; empty without any."""
-    nodes = (_node(name) for name in shipped_names("platforms"))
-    same = [node for node in nodes if node.get("gpu", {}).get("extends") == _SAME_BOARD.get(gpu, gpu)]
-    closeness = [("extends" in node.get("peer_link", {}), node["gpu_count"] == gpus_per_node) for node in same]
+def _document(name: str, tables: dict[str, Any]) -> Document:
+    """Platform file of tables."""
+    head = _HEAD.format(name=name, format=FORMAT_LINE, base=BASE, quoted=toml_value(BASE))
+    return parse_document(head + toml_text(tables), f"{name}.toml")
+
+
+def _is_one_port(distance: Distance) -> bool:
+    """Whether rates between nodes are those of one port: further processes add nothing."""
+    rates = distance.max_rate
+    return rates is not None and rates.eager.additional_bandwidth == rates.rendezvous.additional_bandwidth == 0.0
+
+
+def _full_power(device: CPU | GPU) -> float:
+    """Thermal design power of a device in W; NaN where its part does not state it."""
+    return _known(device.idle_power) + _known(device.dynamic_power)
+
+
+def _known(value: float | Expression | None) -> float:
+    """Number of a part; NaN for one that is not stated, or that an expression computes."""
+    return value if isinstance(value, float) else math.nan
+
+
+def _like(kind: str, part: str, count: int) -> Mapping[str, Any]:
+    """Node of a shipped platform with a part: the first with links between devices, of as many devices if there is one;
+    empty without any."""
+    same = nodes_with(kind, part)
+    closeness = [("extends" in node.get("peer_link", {}), node[_COUNTS[kind]] == count) for node in same]
     return same[closeness.index(max(closeness))] if same else {}
 
 
-def _node(name: str) -> dict[str, Any]:
-    """Table of the node of a shipped platform, with what it extends."""
-    chain = extend_chain(open_document(name, "platforms"), "platforms", ())
-    return reduce(merge, (document.data.get("node", {}) for document in chain))
-
-
-def _device_links(gpu: str, like: dict[str, Any]) -> dict[str, Any]:
+def _device_links(gpu: str, like: Mapping[str, Any]) -> dict[str, Any]:
     """Links of a GPU, as a node with the same GPU has them, where these are parts."""
     found = {key: like.get(key, {}).get("extends") for key in ("host_link", "peer_link")}
-    found |= {"peer_link": _OWN_LINKS[gpu]} if gpu in _OWN_LINKS else {}
+    found |= {"peer_link": OWN_LINKS[gpu]} if gpu in OWN_LINKS else {}
     return {"host_link": {"extends": _LINK}} | {key: {"extends": part} for key, part in found.items() if part}
 
 
-def _domain(like: dict[str, Any], gpus_per_node: int, node_count: int) -> dict[str, Any]:
+def _domain(like: Mapping[str, Any], gpus_per_node: int, node_count: int) -> dict[str, Any]:
     """GPUs of a link domain, where it is not a node: a part of one as in a similar node, or the nodes of its rack."""
     whole = like.get("domain_gpu_count", 0)
     if whole > like.get("gpu_count", 0):

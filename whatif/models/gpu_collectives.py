@@ -156,13 +156,20 @@ def library_time(
     return np.asarray(np.minimum.reduce([LIBRARY_ALGORITHMS[name](message_size, group) for name in chosen]))
 
 
-@model("B_d = (d − 1) B in a mesh, 2 B in a ring, B at a switch", "definition")
+@model("B_d = min(d − 1, q) B in a mesh, 2 B in a ring, B at a switch", "definition")
 def domain_link_bandwidth(
-    link_bandwidth: BytesPerSecond, domain_rank_count: Count, *, topology: Literal["mesh", "ring", "switch"]
+    link_bandwidth: BytesPerSecond,
+    domain_rank_count: Count,
+    peer_count: Count = np.asarray(np.inf),  # noqa: B008 - never changed
+    *,
+    topology: Literal["mesh", "ring", "switch"],
 ) -> BytesPerSecond:
-    """Bandwidth at which a GPU sends to all others of its domain of d, over links of bandwidth B. Elementwise."""
+    """Bandwidth at which a GPU sends to all others of its domain of d, over links of bandwidth B. Elementwise.
+
+    A device of a mesh has links for q others (`peer_count`), which it shares out among more.
+    """
     others = np.maximum(domain_rank_count - 1, 1.0)
-    links = {"mesh": others, "ring": np.minimum(others, 2.0), "switch": np.ones_like(others)}
+    links = {"mesh": np.minimum(others, peer_count), "ring": np.minimum(others, 2.0), "switch": np.ones_like(others)}
     return link_bandwidth * links[topology]
 
 

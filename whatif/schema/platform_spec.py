@@ -201,6 +201,9 @@ class LinkTable(StrictTable):
     """Host to device from pageable memory: the time of a 1 B copy."""
     pageable_write_latency: Seconds
     """Device to host into pageable memory: the time of a 1 B copy."""
+    peer_count: Count | None = None
+    """Other devices for which one device has such links, in a mesh: it shares them out among more. By default it has
+    one for each."""
     staging: Staging | None = None
     """Staging of pageable memory, for `pageable_model = "staged"`."""
 

@@ -275,6 +275,18 @@ class Layers:
         last = table.last.get(path[-1], NEVER)
         return None if last == NEVER or last < table.replaced else self.items[last]
 
+    def begun(self, path: KeyPath) -> int:
+        """Index of the file or override that states a table first, or that last puts a part in its place."""
+        parts = [index for index, layer in enumerate(self.items) if layer.part and layer.at == path]
+        stating = (index for index, layer in enumerate(self.items) if layer.defines(path))
+        first = parts[-1] if parts else next(stating, NEVER)
+        return NEVER if first == NEVER else self.file_of(self.items[first])
+
+    def file_of(self, layer: Layer) -> int:
+        """Index of the file or override that states a layer itself, or the part that the layer is of."""
+        first = next(index for index, item in enumerate(self.items) if item is layer)
+        return next((index for index in range(first, len(self.items)) if not self.items[index].of_part), first)
+
     @cached_property
     def _tables(self) -> dict[KeyPath, StatedTable | None]:
         """Tables that were asked for, by path: of most tables of a file, such as its sources, nobody asks."""

@@ -25,7 +25,7 @@ def check_platform(parts: ModelParts, what: str, **precisions: ProductPrecision)
     if gpu is None or not context.on_gpus:
         wiring.refuse("application.kind", f"{name} has no GPUs, which {what} needs (`[platform.node.gpu]`)")
     if context.buffers == "host":
-        wiring.problem("application.buffers", f"{what} sends between GPUs: {name} needs `[platform.node.peer_link]`")
+        wiring.problem("application.buffers", f"{what} sends between GPUs: {context.device_buffers_need}")
     if context.is_simulated:
         wiring.problem("application.communication", f"{what} has closed forms and cannot be simulated")
     if parts.model.feed_forward_size is None and not parts.has_experts:

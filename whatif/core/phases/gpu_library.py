@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from whatif.core.context import Context
 from whatif.core.phases.host_transfer import link_bandwidth
@@ -15,6 +15,8 @@ from whatif.models.gpu_collectives import domain_link_bandwidth, group_bandwidth
 from whatif.models.group_domains import DOMAINS, LEAST, MOST, group_domains, number_of
 from whatif.schema.collective_phase import CollectivePhase
 from whatif.units import ONE, Quantity
+
+PEER_COUNT: Final = "platform.node.peer_link.peer_count"
 
 
 def wire_library(
@@ -68,6 +70,8 @@ def _link_bandwidth(context: Context, name: str, members: str) -> str:
         "domain_rank_count": members,
     }
     stated: dict[str, Any] = {"topology": context.scenario.platform.node.domain_topology}
+    if PEER_COUNT in context.wiring.parameters and stated["topology"] == "mesh":
+        linked["peer_count"] = PEER_COUNT
     return context.wiring.add(f"{name}.link_bandwidth", domain_link_bandwidth, linked, options=stated)
 
 
@@ -88,7 +92,7 @@ def _check(context: Context, name: str) -> None:
     """Report what a library of GPUs cannot do."""
     wiring, path, platform = context.wiring, f"application.phases.{name}", context.scenario.platform
     if context.buffers == "host":
-        reason = f'`nccl` sends from the memory of GPUs: state `buffers = "device"`; {platform.name} needs peer links'
+        reason = f"`nccl` sends from the memory of GPUs: {context.device_buffers_need}"
         wiring.problem(f"{path}.model", reason)
     if context.buffers == "staged":
         wiring.problem(
