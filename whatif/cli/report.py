@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from whatif.cli.options import scenario_options, show_notes
+from whatif.cli.options import scenario_options, show_notes, show_written
 from whatif.cli.values import FilePath
 
 
@@ -25,4 +25,5 @@ def command(scenario: str, output: Path, axes: tuple[str, ...], **options: Any) 
 
     findings = report(scenario, output, *axes, **options)
     show_notes(findings.notes)
+    show_written(output)
     findings.raise_if_infeasible()

@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from whatif.atomic import require_writable
-from whatif.cli.echo import echo
-from whatif.cli.options import scenario_options
+from whatif.cli.options import scenario_options, show_written
 from whatif.cli.output import Output, output_options
 from whatif.cli.progress import progress_line
 from whatif.cli.values import FilePath, Whole
@@ -40,4 +39,4 @@ def command(save: Path | None, output: Output, **options: Any) -> None:
     output.write(found)
     if save is not None:
         found.write(save)
-        echo(f"written: {save}", err=True)
+        show_written(save)
