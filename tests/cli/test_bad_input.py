@@ -322,6 +322,20 @@ bytes = "1 MiB"
     assert "`bytes`: unknown key; did you mean `message_size`?" in err
 
 
+@pytest.mark.parametrize("word", ["bandwidth", "latency"])
+@pytest.mark.parametrize("table", ["", "inter_node."])
+def test_rates_of_messages_in_other_words_are_answered_with_what_changes_messages(whatif_main, table, word):
+    code, _, err = whatif_main("run", "jacobi2d", "--set", f"platform.network.{table}{word}=20 GB/s")
+    below = "" if table else "inter_node."
+    assert code == 3
+    assert f"`{word}`: unknown key; state the rates of messages by a part, `{below}extends = " in err
+    assert f"or in the tables `{below}max_rate` or `{below}postal`" in err
+    times = {whatif_main("run", "jacobi2d", "--format", "csv", *words)[1] for words in (
+        (), ("--set", "platform.network.inter_node.extends=infiniband-200")
+    )}  # fmt: skip
+    assert len(times) == 2
+
+
 def test_a_study_in_other_words_is_answered_with_the_keys(whatif_main, tmp_path):
     text = """title = "Machine of 2027"
 present = { platform = "lassen", nodes = 100 }

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from whatif.errors import did_you_mean
-from whatif.schema.fields import KEY_PATTERN, KEY_RULE, LINK_END_PATTERN
+from whatif.schema.fields import KEY_PATTERN, KEY_RULE, LINK_END_PATTERN, StrictTable
 from whatif.schema.shipped import KINDS
 from whatif.schema.toml import KeyPath, dotted, entries, key_path
 
@@ -27,7 +27,7 @@ _DEEPEST: Final = 4
 """Keys of a path at which a misplaced key is sought."""
 _TABLE_ERRORS = ("dict_type", "model_type", "model_attributes_type")
 _OTHER_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "bandwidth": ("dram_bandwidth", "memory_bandwidth", "inter_node"),
+    "bandwidth": ("dram_bandwidth", "memory_bandwidth"),
     "budget": ("capital",),
     "bytes": ("message_size", "transfer_size", "dram_size"),
     "clock": ("sustained_clock",),
@@ -36,7 +36,6 @@ _OTHER_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "flops": ("operations", "peak_double_rate"),
     "fp32": ("peak_single_rate",),
     "fp64": ("peak_double_rate",),
-    "latency": ("inter_node",),
     "max_nodes": ("node_count",),
     "memory": ("memory_size",),
     "nics": ("port_count",),
@@ -128,6 +127,11 @@ def _meant_key(model: type[BaseModel], document: Mapping[str, Any], path: KeyPat
     if path == ("extends",):
         # Scenarios, platforms and parts have this key.
         return "; a study extends no other: copy the file and change it"
+    advice = (
+        table.meant.get(other) for table in _models_at(model, document, path[:-1]) if issubclass(table, StrictTable)
+    )
+    if stated := next(filter(None, advice), ""):
+        return stated
     elsewhere = _whole_path(document, word) or _in_schema(model, word) if len(path) == 1 else ""
     near = did_you_mean(meant[0] if meant else word, known) or elsewhere
     return near or _kinds_with(model, document, path) or _listed(known)
