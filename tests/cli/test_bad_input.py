@@ -322,6 +322,25 @@ bytes = "1 MiB"
     assert "`bytes`: unknown key; did you mean `message_size`?" in err
 
 
+@pytest.mark.parametrize(
+    ("stated", "listed"),
+    [
+        ('operation = "broadcast"', "one of best, binomial_tree, scatter_ring_allgather, linear_broadcast, "
+         "ring_broadcast, switch_multicast, measured\n"),
+        ('operation = "reduce"\nmodel = "postal"', "one of best, binomial_tree, linear_reduce, measured\n"),
+        ('operation = "allreduce"\nmodel = "nccl"', "one of best, ring, hierarchical, double_binary_tree, measured\n"),
+        ('operation = "reduce"\nalgorithm = "tree"', "not one of best, binomial_tree, linear_reduce, measured\n"),
+        ('model = "nccl"', "one of best, recursive_doubling, rabenseifner, ring, bidirectional_ring"),
+    ],
+)  # fmt: skip
+def test_algorithms_are_those_of_the_stated_operation(whatif_main, tmp_path, stated, listed):
+    text = f'extends = "jacobi2d"\n[application.phases.new]\nkind = "collective"\nmessage_size = "8 B"\n{stated}\n'
+    (tmp_path / "mine.toml").write_text(text)
+    code, _, err = whatif_main("check", "mine.toml")
+    assert code == 3
+    assert listed in err
+
+
 @pytest.mark.parametrize("word", ["bandwidth", "latency"])
 @pytest.mark.parametrize("table", ["", "inter_node."])
 def test_rates_of_messages_in_other_words_are_answered_with_what_changes_messages(whatif_main, table, word):
