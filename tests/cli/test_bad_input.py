@@ -1378,3 +1378,17 @@ def test_an_override_that_no_result_depends_on_is_told_so(whatif_main, words, is
 def test_the_options_of_two_machines_are_told_to_those_who_name_one(whatif_main):
     code, _, err = whatif_main("project", __file__, "--platform", "frontier")
     assert (code, "`--to frontier`, and `--from` the measured one" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "swept",
+    [
+        "application.rank_count=abc", "application.rank_cout=1, 2", "application.rank_count", "platform.name=a, b",
+        "application.rank_count=1 .. 8", "application.phases.halo.model=foo", "platform.node.gpu.extends=zzz*",
+        "application.rank_count=1; platform.node.gpu_count=1, 2",
+    ],
+)  # fmt: skip
+def test_a_wrong_sweep_names_the_option(whatif_main, swept):
+    code, _, err = whatif_main("run", "jacobi2d", "--sweep", swept)
+    assert code == 2
+    assert err.startswith(("whatif: --sweep: `", "whatif: --sweep `"))
