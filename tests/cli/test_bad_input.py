@@ -1099,13 +1099,13 @@ def test_output_that_cannot_be_written(whatif_main, tmp_path):
     [
         (["run", "jacobi2d", "--format", "parquet"], "name a file with -o"),
         (["run", "jacobi2d", "--format", "xml"], "--format xml: expected one of table, json, "),
-        (["run"], "Missing argument"),
+        (["run"], "missing argument"),
         (["run", "jacobi2d", "--point", "--sweep", "application.rank_count=1"], "exclude each other"),
         (["run", "jacobi2d", "--point", "--plot"], "--plot needs a sweep"),
-        (["run", "jacobi2d", "--nonsense"], "No such option `--nonsense`\n"),
+        (["run", "jacobi2d", "--nonsense"], "no such option `--nonsense`\n"),
         (["new", "mine", "--gpu", "a100"], "mean `a100-sxm-64gb` or `a100-sxm4-40gb` or `a100-sxm4-80gb`?\n"),
-        (["new", "mine", "--gpus", "4"], "No such option `--gpus`; did you mean `--gpus-per-node`?\n"),
-        (["run", "jacobi2d", "--output-file", "x"], "No such option `--output-file`; did you mean `--output`?\n"),
+        (["new", "mine", "--gpus", "4"], "no such option `--gpus`; did you mean `--gpus-per-node`?\n"),
+        (["run", "jacobi2d", "--output-file", "x"], "no such option `--output-file`; did you mean `--output`?\n"),
         (["nonsense"], "no verb `nonsense`; known: run, open, "),
         (["rnu", "s.toml"], "no verb `rnu`; did you mean `run`?"),
         (["sweep", "s.toml"], "no verb `sweep`; write `whatif run SCENARIO --sweep PATH=RANGE`"),
@@ -1124,7 +1124,7 @@ def test_output_that_cannot_be_written(whatif_main, tmp_path):
         (["explain", "jacobi2d", "-o", "."], "--output .: is a folder, not a file\n"),
         (["run", "jacobi2d", "--platform-dir", "none"], "--platform-dir none: no such folder\n"),
         (["fit", "network", "none.txt"], "whatif: none.txt: no such file\n"),
-        (["check"], "Missing argument"),
+        (["check"], "missing argument"),
     ],
 )
 def test_wrong_usage(whatif_main, arguments, message):
@@ -1392,3 +1392,19 @@ def test_a_wrong_sweep_names_the_option(whatif_main, swept):
     code, _, err = whatif_main("run", "jacobi2d", "--sweep", swept)
     assert code == 2
     assert err.startswith(("whatif: --sweep: `", "whatif: --sweep `"))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("run",), "missing argument 'SCENARIO'\nusage: whatif run [OPTIONS] SCENARIO; see `whatif run --help`"),
+        (("run", "a", "b"), "got unexpected extra argument (b)\nusage: whatif run [OPTIONS] SCENARIO; see "),
+        (("fit", "grid", "--qqq"), "no such option `--qqq`\nusage: whatif fit grid [OPTIONS] FILE..; see "),
+        (("--nosuch",), "no such option `--nosuch`\nusage: whatif [OPTIONS] [COMMAND] [ARGS]...; see `whatif --help`"),
+        (("run", "jacobi2d", "--set"), "option '--set' requires an argument\n"),
+    ],
+)
+def test_errors_of_options_look_like_all_others(whatif_main, words, message):
+    code, out, err = whatif_main(*words)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"whatif: {message}")
