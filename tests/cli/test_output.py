@@ -217,6 +217,13 @@ def test_a_narrow_terminal_omits_columns_and_names_them(whatif_main, monkeypatch
     assert set(omitted) <= {name.split(" [")[0] for name in whole}
 
 
+def test_questions_to_the_vendors_are_shown_at_any_width(whatif_main, monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    heading = whatif_main("study", "successor", "--show", "questions")[1].splitlines()[0]
+    assert heading.split() == ["bid", "value", "question"]
+
+
 @pytest.mark.parametrize(
     "words",
     [
