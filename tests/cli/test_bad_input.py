@@ -656,7 +656,7 @@ def test_a_table_as_text_names_its_keys(whatif_main):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("sensitivity", "jacobi2d", "--result", "halo"), "`halo`: no such result or phase; did you mean `terms.halo`"),
+        (("sensitivity", "jacobi2d", "--result", "hallo"), "`hallo`: no such result or phase; did you mean `halo`"),
         (("compare", "jacobi2d", "--platform", "summit,frontier"),
          "--platform summit,frontier: one name each time: --platform summit --platform frontier"),
         (("explain", "jacobi2d", "gpu_count"), "did you mean `platform.node.gpu_count`?"),

@@ -18,7 +18,7 @@ from whatif.cli.values import FilePath, Whole
 @scenario_options
 @click.option("--whole-grid", is_flag=True, help="Keep the whole grid (strong scaling), even if the file states the "
               "cells of a rank.")  # fmt: skip
-@click.option("--result", default="iteration_time", show_default=True, help="A result, or a phase: terms.NAME.")
+@click.option("--result", default="iteration_time", show_default=True, help="A result, or the name of a phase.")
 @click.option("--show", "count", type=Whole(1), default=10, show_default=True, help="Number of layouts shown.")
 @click.option("--save", type=FilePath(path_type=Path, dir_okay=False), metavar="SCENARIO.toml",
               help="Write SCENARIO with the best layout to a scenario file; comments are kept.")  # fmt: skip
