@@ -322,6 +322,39 @@ bytes = "1 MiB"
     assert "`bytes`: unknown key; did you mean `message_size`?" in err
 
 
+@pytest.mark.parametrize(
+    ("stated", "listed"),
+    [
+        ('operation = "broadcast"', "one of best, binomial_tree, scatter_ring_allgather, linear_broadcast, "
+         "ring_broadcast, switch_multicast, measured\n"),
+        ('operation = "reduce"\nmodel = "postal"', "one of best, binomial_tree, linear_reduce, measured\n"),
+        ('operation = "allreduce"\nmodel = "nccl"', "one of best, ring, hierarchical, double_binary_tree, measured\n"),
+        ('operation = "reduce"\nalgorithm = "tree"', "not one of best, binomial_tree, linear_reduce, measured\n"),
+        ('model = "nccl"', "one of best, recursive_doubling, rabenseifner, ring, bidirectional_ring"),
+    ],
+)  # fmt: skip
+def test_algorithms_are_those_of_the_stated_operation(whatif_main, tmp_path, stated, listed):
+    text = f'extends = "jacobi2d"\n[application.phases.new]\nkind = "collective"\nmessage_size = "8 B"\n{stated}\n'
+    (tmp_path / "mine.toml").write_text(text)
+    code, _, err = whatif_main("check", "mine.toml")
+    assert code == 3
+    assert listed in err
+
+
+@pytest.mark.parametrize("word", ["bandwidth", "latency"])
+@pytest.mark.parametrize("table", ["", "inter_node."])
+def test_rates_of_messages_in_other_words_are_answered_with_what_changes_messages(whatif_main, table, word):
+    code, _, err = whatif_main("run", "jacobi2d", "--set", f"platform.network.{table}{word}=20 GB/s")
+    below = "" if table else "inter_node."
+    assert code == 3
+    assert f"`{word}`: unknown key; state the rates of messages by a part, `{below}extends = " in err
+    assert f"or in the tables `{below}max_rate` or `{below}postal`" in err
+    times = {whatif_main("run", "jacobi2d", "--format", "csv", *words)[1] for words in (
+        (), ("--set", "platform.network.inter_node.extends=infiniband-200")
+    )}  # fmt: skip
+    assert len(times) == 2
+
+
 def test_a_study_in_other_words_is_answered_with_the_keys(whatif_main, tmp_path):
     text = """title = "Machine of 2027"
 present = { platform = "lassen", nodes = 100 }
@@ -623,7 +656,7 @@ def test_a_table_as_text_names_its_keys(whatif_main):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("sensitivity", "jacobi2d", "--result", "halo"), "`halo`: no such result or phase; did you mean `terms.halo`"),
+        (("sensitivity", "jacobi2d", "--result", "hallo"), "`hallo`: no such result or phase; did you mean `halo`"),
         (("compare", "jacobi2d", "--platform", "summit,frontier"),
          "--platform summit,frontier: one name each time: --platform summit --platform frontier"),
         (("explain", "jacobi2d", "gpu_count"), "did you mean `platform.node.gpu_count`?"),
@@ -1066,13 +1099,13 @@ def test_output_that_cannot_be_written(whatif_main, tmp_path):
     [
         (["run", "jacobi2d", "--format", "parquet"], "name a file with -o"),
         (["run", "jacobi2d", "--format", "xml"], "--format xml: expected one of table, json, "),
-        (["run"], "Missing argument"),
+        (["run"], "missing argument"),
         (["run", "jacobi2d", "--point", "--sweep", "application.rank_count=1"], "exclude each other"),
         (["run", "jacobi2d", "--point", "--plot"], "--plot needs a sweep"),
-        (["run", "jacobi2d", "--nonsense"], "No such option `--nonsense`\n"),
+        (["run", "jacobi2d", "--nonsense"], "no such option `--nonsense`\n"),
         (["new", "mine", "--gpu", "a100"], "mean `a100-sxm-64gb` or `a100-sxm4-40gb` or `a100-sxm4-80gb`?\n"),
-        (["new", "mine", "--gpus", "4"], "No such option `--gpus`; did you mean `--gpus-per-node`?\n"),
-        (["run", "jacobi2d", "--output-file", "x"], "No such option `--output-file`; did you mean `--output`?\n"),
+        (["new", "mine", "--gpus", "4"], "no such option `--gpus`; did you mean `--gpus-per-node`?\n"),
+        (["run", "jacobi2d", "--output-file", "x"], "no such option `--output-file`; did you mean `--output`?\n"),
         (["nonsense"], "no verb `nonsense`; known: run, open, "),
         (["rnu", "s.toml"], "no verb `rnu`; did you mean `run`?"),
         (["sweep", "s.toml"], "no verb `sweep`; write `whatif run SCENARIO --sweep PATH=RANGE`"),
@@ -1091,7 +1124,7 @@ def test_output_that_cannot_be_written(whatif_main, tmp_path):
         (["explain", "jacobi2d", "-o", "."], "--output .: is a folder, not a file\n"),
         (["run", "jacobi2d", "--platform-dir", "none"], "--platform-dir none: no such folder\n"),
         (["fit", "network", "none.txt"], "whatif: none.txt: no such file\n"),
-        (["check"], "Missing argument"),
+        (["check"], "missing argument"),
     ],
 )
 def test_wrong_usage(whatif_main, arguments, message):
@@ -1345,3 +1378,33 @@ def test_an_override_that_no_result_depends_on_is_told_so(whatif_main, words, is
 def test_the_options_of_two_machines_are_told_to_those_who_name_one(whatif_main):
     code, _, err = whatif_main("project", __file__, "--platform", "frontier")
     assert (code, "`--to frontier`, and `--from` the measured one" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "swept",
+    [
+        "application.rank_count=abc", "application.rank_cout=1, 2", "application.rank_count", "platform.name=a, b",
+        "application.rank_count=1 .. 8", "application.phases.halo.model=foo", "platform.node.gpu.extends=zzz*",
+        "application.rank_count=1; platform.node.gpu_count=1, 2",
+    ],
+)  # fmt: skip
+def test_a_wrong_sweep_names_the_option(whatif_main, swept):
+    code, _, err = whatif_main("run", "jacobi2d", "--sweep", swept)
+    assert code == 2
+    assert err.startswith(("whatif: --sweep: `", "whatif: --sweep `"))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("run",), "missing argument 'SCENARIO'\nusage: whatif run [OPTIONS] SCENARIO; see `whatif run --help`"),
+        (("run", "a", "b"), "got unexpected extra argument (b)\nusage: whatif run [OPTIONS] SCENARIO; see "),
+        (("fit", "grid", "--qqq"), "no such option `--qqq`\nusage: whatif fit grid [OPTIONS] FILE..; see "),
+        (("--nosuch",), "no such option `--nosuch`\nusage: whatif [OPTIONS] [COMMAND] [ARGS]...; see `whatif --help`"),
+        (("run", "jacobi2d", "--set"), "option '--set' requires an argument\n"),
+    ],
+)
+def test_errors_of_options_look_like_all_others(whatif_main, words, message):
+    code, out, err = whatif_main(*words)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"whatif: {message}")

@@ -37,6 +37,31 @@ def test_file_holds_the_table_that_is_printed(whatif_main, tmp_path, words, suff
     assert (tmp_path / f"x.{suffix}").read_text(encoding="utf-8") == printed
 
 
+WRITTEN = {
+    "table": (*VERBS["compare"], "-o", "x.csv"),
+    "picture": (*VERBS["sensitivity"], "-o", "x.svg"),
+    "table of run": ("run", "jacobi2d", "-o", "x.csv"),
+    "picture of run": ("run", "jacobi2d", "-o", "x.svg"),
+    "data set": ("run", "jacobi2d", "--on", "threads", "--workers", "1", "-o", "x"),
+    "explanation": ("explain", "jacobi2d", "-o", "x.md"),
+    "time line": (*VERBS["simulate"], "--timeline", "x.json"),
+    "report": ("report", "minife", "-o", "x.html"),
+    "page of a study": ("study", "successor", "-o", "x.html"),
+    "example study": ("study", "--new", "x.toml"),
+    "layout": ("tune", "grid", "jacobi2d", "--save", "x.toml"),
+    "corrections": ("calibrate", "minimd", "-o", "x.toml"),
+    "scenario": ("new", "x"),
+}
+
+
+@pytest.mark.parametrize("words", WRITTEN.values(), ids=WRITTEN)
+def test_a_file_that_is_written_is_named_once(whatif_main, tmp_path, words):
+    code, _, err = whatif_main(*words)
+    written = [path.name for path in tmp_path.glob("x*")]
+    assert code == 0
+    assert [line for line in err.splitlines() if "written: " in line] == [f"written: {name}" for name in written] != []
+
+
 @pytest.mark.parametrize("verb", ["compare", "validate", "import runs"])
 def test_a_file_of_html_is_a_page_with_the_table_that_is_printed(whatif_main, tmp_path, verb):
     printed = whatif_main(*VERBS[verb], "--format", "html")[1]
@@ -190,6 +215,13 @@ def test_a_narrow_terminal_omits_columns_and_names_them(whatif_main, monkeypatch
     assert omitted
     assert not set(omitted) & set(heading)
     assert set(omitted) <= {name.split(" [")[0] for name in whole}
+
+
+def test_questions_to_the_vendors_are_shown_at_any_width(whatif_main, monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    heading = whatif_main("study", "successor", "--show", "questions")[1].splitlines()[0]
+    assert heading.split() == ["bid", "value", "question"]
 
 
 @pytest.mark.parametrize(

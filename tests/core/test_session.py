@@ -61,3 +61,18 @@ def test_an_edited_fitted_value_has_no_standard_error_of_the_fit_as_an_override(
 def test_ranks_are_doubled_as_grids_of_primes_are_flat():
     session = Session.start(Scenario.open("jacobi2d")).sweep("application.rank_count", None)
     assert list(session.grid.axes[0].parameters["application.rank_count"]) == [192 * 2**step for step in range(7)]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "ranks", "swept", "text"),
+    [
+        ("jacobi2d", 8, "platform.node.gpu_count", "4 .. 24 step 1"),
+        ("jacobi2d", 1, "application.rank_count", "1 .. 12 step 1"),
+    ],
+)
+def test_first_sweep_of_a_small_cluster_is_feasible(scenario, ranks, swept, text):
+    small = {"platform.node_count": "2", "application.rank_count": str(ranks)}
+    session = Session.start(Scenario.open(scenario, overrides=small))
+    assert session.grid.axes[0].texts == {swept: text}
+    assert session.result.infeasible == 0
+    assert session.sweep(swept).result.infeasible > 0

@@ -24,6 +24,7 @@ from tests.one_phase import one_phase
 from tests.paths import ROOT
 from tests.scenarios_at_hand import FEW
 from tests.tui.test_serve import PATIENCE, browsed, chromium, opened
+from whatif.cli.progress import ProgressLine
 from whatif.cli.report import command
 from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.sweep import file_axes, grid_of, parse_option
@@ -141,6 +142,17 @@ def test_the_command_at_its_end_makes_the_same_page_again(asked, whatif_main, mo
     assert words == ["whatif", "report", *ASKED, "-o", str(asked)]
     written(whatif_main, *ASKED)
     assert Path("r.html").read_text() == text.replace(str(asked), "r.html")
+
+
+def test_progress_names_what_is_computed_and_drawn(whatif_main, monkeypatch):
+    shown = []
+    monkeypatch.setattr(ProgressLine, "__call__", lambda line, text: shown.append(text))
+    written(whatif_main, "minife", "--sweep", "application.rank_count=6, 12")
+    assert shown == [
+        "the sweep", "the sweep: 2 of 2 points", "the elasticities", "the ladder of ideals", "pictures: The answer",
+        "pictures: Where the time goes", "pictures: The sweep", "pictures: What it depends on",
+        "pictures: Why the other differs",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("seconds", ["999999999999", "9" * 20, "today"])

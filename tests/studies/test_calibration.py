@@ -63,6 +63,23 @@ def test_runs_of_the_model_itself_need_no_correction(tmp_path):
     assert not (tmp_path / "out.toml").exists()
 
 
+def test_corrections_that_raise_the_error_of_the_iteration_are_warned_of(tmp_path):
+    path = written(tmp_path, TRUE)
+    head, *rows = (line.split(",") for line in path.read_text().splitlines())
+    at, plain = (
+        head.index("iteration_time [s]"),
+        whatif.sweep("minimd", {"application.rank_count": [16, 32, 64, 128, 256]}),
+    )
+    for row, value in zip(rows, plain["iteration_time"], strict=True):
+        row[at] = repr(float(value))
+    path.write_text("\n".join(map(",".join, [head, *rows])) + "\n")
+    found = whatif.calibrate("minimd", runs=path, corrections=("kernels",))
+    before, after = (part.accuracy[0].mean_absolute_error for part in (found.before, found.after))
+    warning = f"warning: the corrections raise the error of iteration_time from {before:.1%} to {after:.1%}"
+    assert warning in found.summary()
+    assert not any("raise" in line for line in whatif.calibrate("minimd").summary())
+
+
 def table_of_the_docs():
     """Rows of the table of errors in docs/calibration.md: scenario, result, and errors in per cent."""
     text = (ROOT / "docs" / "calibration.md").read_text(encoding="utf-8")

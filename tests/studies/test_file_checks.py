@@ -100,3 +100,17 @@ def test_a_file_without_keys_that_tell_is_of_the_kind_that_it_extends(tmp_path, 
     (tmp_path / "base.toml").write_text('extends = "perlmutter"\n')
     (tmp_path / "mine.toml").write_text(text)
     assert any(str(each).startswith(f"mine.toml:{problem}") for each in whatif.check("mine.toml").problems)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("sumit", "did you mean `summit`"),
+        ("succesor", "did you mean `successor`"),
+        ("xyzzy", "see `whatif list scenarios` or `whatif list platforms` or `whatif list studies`"),
+    ],
+)
+def test_a_name_that_is_not_found_may_be_of_any_kind_that_is_checked(tmp_path, monkeypatch, name, hint):
+    monkeypatch.chdir(tmp_path)
+    (problem,) = whatif.check(name).problems
+    assert hint in str(problem)

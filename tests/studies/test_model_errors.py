@@ -184,6 +184,31 @@ def test_overrides_of_what_the_runs_state_have_no_effect(whatif_main, nap, tmp_p
         assert "no effect" not in whatif_main(*words, "application.iteration_count=5")[2]
 
 
+@pytest.mark.parametrize("verb", [whatif.validate, whatif.calibrate])
+def test_usual_headings_are_those_of_the_scenario(nap, tmp_path, verb):
+    usual = verb(nap, runs=runs(tmp_path, "Ranks,steps,Time [ms]\n6,2,18\n12,2,18\n24,2,18\n")).runs
+    own = verb(nap, runs=runs(tmp_path, "rank_count,iteration_count,total_time [ms]\n6,2,18\n12,2,18\n24,2,18\n")).runs
+    assert list(usual.axis.parameters) == list(own.axis.parameters)
+    assert [result.name for result in usual.results] == [result.name for result in own.results] == ["total_time"]
+    assert [note.partition(": ")[2] for note in usual.notes] == [
+        "`Ranks` is taken as `rank_count`", "`steps` is taken as `iteration_count`",
+        "`Time [ms]` is taken as `total_time`",
+    ]  # fmt: skip
+    assert own.notes == ()
+
+
+def test_nodes_of_runs_are_used_with_their_ranks(nap, tmp_path):
+    path = runs(tmp_path, "ranks,nodes,sleep [s]\n6,1,1\n12,4,1\n")
+    with pytest.raises(whatif.WhatifError, match=r"nodes: neither .*; to use it, state `application.ranks_per_node`"):
+        whatif.validate(nap, runs=path)
+    stated = {"application.ranks_per_node": 6}
+    found = whatif.validate(nap, runs=path, overrides=stated).runs.axis.parameters
+    assert found["application.ranks_per_node"].tolist() == [6, 3]
+    uneven = runs(tmp_path, "ranks,nodes,sleep [s]\n6,1,1\n12,5,1\n")
+    with pytest.raises(whatif.WhatifError, match=":3:1: nodes: 12 ranks do not fill 5 nodes evenly"):
+        whatif.validate(nap, runs=uneven, overrides=stated)
+
+
 @pytest.mark.parametrize("word", ["TIMEOUT", "abc"])
 def test_failed_runs_are_counted(whatif_main, nap, tmp_path, word):
     lost = f"`iteration_time [ms]`: 1 row has `{word}` for a number, taken as missing"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -148,11 +148,13 @@ def report(
     overrides: Overrides | None = None,
     platform_dirs: Sequence[str | Path] = (),
     against: AnyScenario | AnyPlatform | None = None,
+    progress: Callable[[str], None] = lambda text: None,
 ) -> Findings:
     """Contents of a report that is written as one HTML page: results, pictures, sensitivities, equations and sources.
 
-    `output` is a file `.html`. `against` adds what explains the difference from another platform or scenario. The
-    other parameters are those of `sweep`. Needs the extra `report`; raise `UsageError` without it.
+    `output` is a file `.html`. `against` adds what explains the difference from another platform or scenario.
+    `progress` receives what is computed or drawn next. The other parameters are those of `sweep`. Needs the extra
+    `report`; raise `UsageError` without it.
 
     >>> import tempfile, whatif
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -176,7 +178,7 @@ def report(
         axes=grid.axes if axes else (),
         against=against,
     )
-    return write_report(EvaluationRequest(opened, grid), Path(output), command, other)
+    return write_report(EvaluationRequest(opened, grid), Path(output), command, other, progress)
 
 
 def report_of(request: EvaluationRequest, output: str | Path) -> Findings:

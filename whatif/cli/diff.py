@@ -19,7 +19,7 @@ from whatif.vocabulary import GROUPINGS
               help="Twice: the platforms of A and of B. Once: the platform of B, or of both scenarios.")  # fmt: skip
 @platforms_option
 @set_option
-@click.option("--result", default="iteration_time", show_default=True, help="A result, or a phase: terms.NAME.")
+@click.option("--result", default="iteration_time", show_default=True, help="A result, or the name of a phase.")
 @click.option("--by", type=OneOf(GROUPINGS), default="parameter", show_default=True,
               help="Treat each parameter, or each table of parameters, as one change.")  # fmt: skip
 @click.option("--seed", type=Whole(0), default=0, show_default=True, help="Random seed.")

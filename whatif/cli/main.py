@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import io
 import os
 import sys
 import traceback
@@ -133,11 +132,10 @@ def main() -> None:
         if os.environ.get("WHATIF_TRACEBACK"):
             echo(traceback.format_exc(), err=True)
         _fail(_other_reader(error) or str(error), error.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        _fail(error.format_message(), error.exit_code)
     except click.ClickException as error:
-        shown = io.StringIO()
-        (_suggesting(error) if isinstance(error, click.NoSuchOption) else error).show(shown)
-        echo(shown.getvalue(), nl=False, err=True)
-        sys.exit(error.exit_code)
+        _fail(_of_click(_suggesting(error) if isinstance(error, click.NoSuchOption) else error), error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
         cause = error.__cause__ or error
         _fail(str(cause) or "interrupted", getattr(cause, "exit_code", 130))
@@ -165,6 +163,17 @@ def _suggesting(error: click.NoSuchOption) -> click.UsageError:
     known = [name for parameter in parameters for name in parameter.opts if name.startswith("-")]
     hint = did_you_mean(error.option_name, known)
     return click.UsageError(f"No such option `{error.option_name}`{hint}", error.ctx)
+
+
+def _of_click(error: click.ClickException) -> str:
+    """Message of an error of click, with the usage of the command."""
+    text = error.format_message().rstrip(".")
+    message = f"{text[:1].lower()}{text[1:]}"
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None:
+        return message
+    usage = " ".join((context.command_path, *context.command.collect_usage_pieces(context)))
+    return f"whatif: {message}\nusage: {usage}; see `{context.command_path} --help`"
 
 
 def _other_reader(error: WhatifError) -> str:

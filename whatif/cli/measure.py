@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from whatif.cli.fit_options import format_option
-from whatif.cli.options import show_notes
+from whatif.cli.options import show_notes, show_written
 from whatif.cli.output import Output
 from whatif.cli.progress import progress_line
 from whatif.cli.values import FilePath
@@ -34,4 +34,7 @@ def command(output: Path | None, file_format: str, **options: Any) -> None:
     with progress_line() as line:
         found = measure(output, progress=line, **options)
     Output(file_format).write(found)
-    show_notes(["nothing is written without -o PLATFORM.toml"] if output is None else [f"written: {output}"])
+    if output is None:
+        show_notes(["nothing is written without -o PLATFORM.toml"])
+    else:
+        show_written(output)

@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from whatif.cli.echo import echo
-from whatif.cli.options import platform_option, platforms_option, show_notes
+from whatif.cli.options import platform_option, platforms_option, show_notes, show_written
 from whatif.cli.values import FilePath, Whole
 
 
@@ -40,4 +39,4 @@ def command(name: str, **options: Any) -> None:
     show_notes(made.notes)
     made.write()
     for path in made.files:
-        echo(f"written: {path}", err=True)
+        show_written(path)

@@ -143,3 +143,8 @@ def show_notes(notes: Iterable[str]) -> None:
     """Print notes to stderr, a line each."""
     for note in notes:
         echo(note, err=True)
+
+
+def show_written(path: Path) -> None:
+    """Name a file that was written on stderr."""
+    show_notes([f"written: {path}"])

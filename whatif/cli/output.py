@@ -15,7 +15,7 @@ import click
 
 from whatif.atomic import atomic_file, require_writable
 from whatif.cli.echo import echo
-from whatif.cli.options import Command, show_notes, with_options
+from whatif.cli.options import Command, show_notes, show_written, with_options
 from whatif.cli.values import FilePath, OneOf
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.limits import PICTURES, TABLE_FORMATS
@@ -91,9 +91,10 @@ class Output:
             self._write(result)
         self._raise(result)
 
-    def finish(self, result: Presentable) -> None:
-        """Print the notes of a result that is written; raise `InfeasiblePointError` if it has no answer."""
+    def finish(self, result: Presentable, page: Path) -> None:
+        """Print the notes of a result whose page is written; raise `InfeasiblePointError` if it has no answer."""
         show_notes(result.notes)
+        show_written(page)
         self._raise(result)
 
     def _raise(self, result: Presentable) -> None:
@@ -121,7 +122,7 @@ class Output:
             echo(result.to_toml(), nl=False)
         else:
             result.write(self.path)
-            echo(f"written: {self.path}", err=True)
+            show_written(self.path)
 
     def draw(self, result: Presentable) -> None:
         """Draw the picture of a result into the file, or on the terminal; in plain text its table instead."""
@@ -129,6 +130,7 @@ class Output:
 
         if self.path is not None:
             write_picture(result.picture(), self.path)
+            show_written(self.path)
         elif self._on_terminal:
             # Bar charts are drawn into files only: their verbs have no --plot.
             show_picture(cast("Description | Box | TileMap | LaneChart", result.picture()))
@@ -166,6 +168,7 @@ class Output:
             return
         with atomic_file(self.path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
             yield file
+        show_written(self.path)
 
 
 def output_options(

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from whatif.cli.options import scenario_options, show_notes
+from whatif.cli.options import scenario_options, show_notes, show_written
+from whatif.cli.progress import progress_line
 from whatif.cli.values import FilePath
 
 
@@ -23,6 +24,8 @@ def command(scenario: str, output: Path, axes: tuple[str, ...], **options: Any) 
     """
     from whatif.api.evaluation import report
 
-    findings = report(scenario, output, *axes, **options)
+    with progress_line() as line:
+        findings = report(scenario, output, *axes, progress=line, **options)
     show_notes(findings.notes)
+    show_written(output)
     findings.raise_if_infeasible()

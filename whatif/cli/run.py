@@ -9,7 +9,14 @@ from typing import Any
 import click
 
 from whatif.cli.echo import echo
-from whatif.cli.options import on_option, scenario_options, show_notes, uncertainty_options, workers_option
+from whatif.cli.options import (
+    on_option,
+    scenario_options,
+    show_notes,
+    show_written,
+    uncertainty_options,
+    workers_option,
+)
 from whatif.cli.output import Output, terminal_width
 from whatif.cli.progress import show_percentage
 from whatif.cli.values import FilePath, OneOf, Whole
@@ -92,5 +99,7 @@ def command(
     else:
         parts.width = terminal_width()
         parts.write(output, file_format)
+        if output is not None:
+            show_written(output)
     show_notes(parts.remarks)
     parts.raise_if_infeasible()

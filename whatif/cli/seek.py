@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--target", "targets", multiple=True, metavar="'RESULT <= VALUE'",
               help="Bound of a result or parameter: `iteration_time <= 5 ms`, `terms.halo <= 80 %` of the present "
               "value, or >=.")  # fmt: skip
-@click.option("--minimise", metavar="RESULT", help="Result, phase (terms.NAME) or parameter to minimise.")
+@click.option("--minimise", metavar="RESULT", help="Result, phase or parameter to minimise.")
 @click.option("--maximise", metavar="RESULT", help="Result, phase or parameter to maximise; by default the values "
               "change as little as possible.")  # fmt: skip
 @click.option("--equal-to", metavar="PLATFORM", help="Find where the result equals that on PLATFORM or with PATH=VALUE:"

@@ -15,7 +15,7 @@ from whatif.vocabulary import SENSITIVITY_KINDS
 
 @click.command("sensitivity")
 @scenario_options
-@click.option("--result", default="iteration_time", show_default=True, help="A result, or a phase: terms.NAME.")
+@click.option("--result", default="iteration_time", show_default=True, help="A result, or the name of a phase.")
 @click.option("--show", type=OneOf(SENSITIVITY_KINDS), default="tornado", show_default=True,
               help="Elasticities of all parameters; bottlenecks in order; or Sobol' indices of the uncertain "
                    "values.")  # fmt: skip

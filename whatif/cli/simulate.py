@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from whatif.cli.echo import echo
-from whatif.cli.options import question_options
+from whatif.cli.options import question_options, show_written
 from whatif.cli.output import Output, output_options
 from whatif.cli.progress import remark_on_duration
 from whatif.cli.values import FilePath, OneOf, Whole
@@ -69,4 +68,4 @@ def command(scenario: str, show: Any, output: Output, timeline: Path | None, **o
     output.write(found)
     if timeline is not None:
         found.write_timeline(timeline)
-        echo(f"time line in {timeline}", err=True)
+        show_written(timeline)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whatif.arguments import pairs
-from whatif.cli.echo import echo
-from whatif.cli.options import values_by_name
+from whatif.cli.options import show_written, values_by_name
 from whatif.cli.output import Output, output_options
 from whatif.cli.values import FilePath, OneOf
 from whatif.errors import UsageError
@@ -54,14 +53,14 @@ def command(
         }
         if ineffective := next((option for option, value in given.items() if value not in (None, {}, Output())), ""):
             raise UsageError(f"{ineffective}: no effect with --new")
-        echo(f"written: {new_study(new)}", err=True)
+        show_written(new_study(new))
         return
     if source is None:
         raise UsageError("name a STUDY, or write one with --new FILE")
     if sweep is None and output.path is not None and output.path.suffix.lower() in PAGES:
         if show not in (None, "bids"):
             raise UsageError(f"--show {show}: no effect on the page {output.path}; print the table, or write a .csv")
-        output.finish(study_page(source, output.path, overrides=overrides))
+        output.finish(study_page(source, output.path, overrides=overrides), output.path)
         return
     if sweep is None:
         output.write(study(source, overrides=overrides, show=show or "bids"))

@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from whatif.atomic import require_writable
-from whatif.cli.echo import echo
-from whatif.cli.options import scenario_options
+from whatif.cli.options import scenario_options, show_written
 from whatif.cli.output import Output, output_options
 from whatif.cli.progress import progress_line
 from whatif.cli.values import FilePath, Whole
@@ -19,7 +18,7 @@ from whatif.cli.values import FilePath, Whole
 @scenario_options
 @click.option("--whole-grid", is_flag=True, help="Keep the whole grid (strong scaling), even if the file states the "
               "cells of a rank.")  # fmt: skip
-@click.option("--result", default="iteration_time", show_default=True, help="A result, or a phase: terms.NAME.")
+@click.option("--result", default="iteration_time", show_default=True, help="A result, or the name of a phase.")
 @click.option("--show", "count", type=Whole(1), default=10, show_default=True, help="Number of layouts shown.")
 @click.option("--save", type=FilePath(path_type=Path, dir_okay=False), metavar="SCENARIO.toml",
               help="Write SCENARIO with the best layout to a scenario file; comments are kept.")  # fmt: skip
@@ -40,4 +39,4 @@ def command(save: Path | None, output: Output, **options: Any) -> None:
     output.write(found)
     if save is not None:
         found.write(save)
-        echo(f"written: {save}", err=True)
+        show_written(save)

@@ -12,7 +12,7 @@ import click
 from whatif.atomic import require_writable
 from whatif.cli.echo import echo
 from whatif.cli.hpl import machine_options
-from whatif.cli.options import on_option, workers_option
+from whatif.cli.options import on_option, show_written, workers_option
 from whatif.cli.output import Output, output_options
 from whatif.cli.progress import runs_percentage
 from whatif.cli.values import FilePath, Whole
@@ -68,4 +68,4 @@ def command(write_input: Path | None, output: Output, **options: Any) -> None:
     output.print_table(tuning.table())
     if write_input is not None:
         tuning.write_input(write_input)
-        echo(f"written: {write_input}", err=True)
+        show_written(write_input)

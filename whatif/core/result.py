@@ -15,7 +15,7 @@ from whatif.core.calibration_notes import model_notes
 from whatif.core.evaluate import Evaluation, Points, Texts, distinct, listed_at
 from whatif.core.fit_range import extrapolations
 from whatif.core.machine_notes import notes_by_machine
-from whatif.core.term import Program, no_result
+from whatif.core.term import Program, no_result, result_name
 from whatif.core.uncertainty import Bands, Sampling, bands_of
 from whatif.errors import UsageError
 from whatif.extras import install_command
@@ -137,15 +137,16 @@ class Result(Presentable):
         return [[name, *(f"{name}.{suffix}" for suffix in suffixes)] for name in constant_first]
 
     def __getitem__(self, name: str) -> FloatArray:
-        """Result column, or phase as `terms.NAME`; NaN at infeasible points."""
-        if name not in self.dimensions:
+        """Result column, or phase as `terms.NAME` or NAME; NaN at infeasible points."""
+        known = result_name(name, self.dimensions)
+        if known not in self.dimensions:
             raise KeyError(no_result(name, self.dimensions))
-        return self.grid.spread(array_of(self, name))
+        return self.grid.spread(array_of(self, known))
 
     def dimension_of(self, name: str) -> Dimension:
-        """Unit of a column, or of a phase as `terms.NAME`. Raise `UsageError` for any other name."""
-        if name in self.dimensions:
-            return self.dimensions[name]
+        """Unit of a column, or of a phase as `terms.NAME` or NAME. Raise `UsageError` for any other name."""
+        if (known := result_name(name, self.dimensions)) in self.dimensions:
+            return self.dimensions[known]
         parts = [column for column in self.columns if column.startswith(f"{name} in ")]
         if parts:
             raise UsageError(f"`{name}` is in several currencies: {' and '.join(f'`{column}`' for column in parts)}")

@@ -97,7 +97,7 @@ class Session:
                 found.append(session.sweep(path))
                 times = found[-1].result["iteration_time"]
                 if np.unique(times[np.isfinite(times)]).size > 1:
-                    return found[-1]
+                    return found[-1]._where_feasible(path)
         return next(iter(found), session)
 
     @classmethod
@@ -263,6 +263,16 @@ class Session:
     def sweep(self, path: str, text: str | None = None) -> Session:
         """Session that sweeps one parameter over a range, by default one around its value."""
         return self.over((self._axis(path, text, CURVE_POINTS),))
+
+    def _where_feasible(self, path: str) -> Session:
+        """The session on a sweep of a count without its infeasible values."""
+        parameter, values = self.parameter(path), self.grid.coordinate(path)
+        kept = values[np.isfinite(self.result["iteration_time"])]
+        if parameter.field is None or not parameter.field.domain.whole or len(kept) == len(values):
+            return self
+        if len(kept) > 2 and (np.diff(kept) == 1).all():
+            return self.sweep(path, f"{kept[0]:.0f} .. {kept[-1]:.0f} step 1")
+        return self.sweep(path, ", ".join(f"{value:.0f}" for value in kept))
 
     def sweep_also(self, path: str, text: str | None = None) -> Session:
         """Session that sweeps a second parameter, on the second axis."""

@@ -309,7 +309,11 @@ def _refuse_absent(scenario: Scenario, grid: Grid) -> None:
 
 def _axis(axis: AxisSpec, program: Program, limit: int) -> Axis:
     if isinstance(axis, str):
-        return parse_option(axis, program, limit)
+        try:
+            return parse_option(axis, program, limit)
+        except UsageError as error:
+            named = str(error).removeprefix("sweep ")
+            raise UsageError(f"--sweep {named}" if named != str(error) else f"--sweep: {error}") from None
     if not isinstance(axis, Mapping):
         raise UsageError(f"sweep: `{axis}` is not an axis: a text, or values by parameter")
     if not axis:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any, Final, get_args, get_type_hints
@@ -19,6 +19,9 @@ from whatif.vocabulary import Category
 
 # Parameters that hold structural choices, not quantities.
 _OPTIONS: Final = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
+
+_PHASE: Final = "terms."
+"""Before the name of a phase in that of its result."""
 
 # Source of an argument: the name of a parameter or term, or a constant of the model.
 Reference = str | Quantity
@@ -162,15 +165,20 @@ class Program:
     @cached_property
     def results(self) -> Mapping[str, str]:
         """Terms of the result columns, and of the phases as `terms.NAME`."""
-        return {**self.columns, **{f"terms.{phase.phase}": phase.term for phase in self.phases}}
+        return {**self.columns, **{f"{_PHASE}{phase.phase}": phase.term for phase in self.phases}}
+
+    def result_name(self, name: str) -> str:
+        """Name of a result: a column, or a phase as `terms.NAME`, which NAME alone means if no column has this name."""
+        return result_name(name, {*self.results, *self.missing})
 
     def term_of(self, result: str) -> str:
-        """Term of a result column or a phase (`terms.NAME`). Raise `UsageError` for any other name."""
-        if result in self.missing:
-            raise UsageError(self.lack(result))
-        if result not in self.results:
+        """Term of a result column or a phase (`terms.NAME` or NAME). Raise `UsageError` for any other name."""
+        name = self.result_name(result)
+        if name in self.missing:
+            raise UsageError(self.lack(name))
+        if name not in self.results:
             raise UsageError(no_result(result, self.results))
-        return self.results[result]
+        return self.results[name]
 
     def lack(self, result: str) -> str:
         """Message on the values that this platform lacks for a result in `missing`."""
@@ -178,7 +186,7 @@ class Program:
         return f"`{result}`: {name} does not state {unstated}; give values in its file, or with --set PATH=VALUE"
 
     def dimension_of(self, result: str) -> Dimension:
-        """Unit of a result column or a phase (`terms.NAME`)."""
+        """Unit of a result column or a phase (`terms.NAME` or NAME)."""
         return self.terms[self.term_of(result)].dimension
 
     def dimension(self, reference: Reference) -> Dimension:
@@ -232,9 +240,13 @@ class Program:
 
 def no_result(name: str, known: Iterable[str]) -> str:
     """Message on an unknown name of a result or phase."""
-    phase = f"terms.{name}"
-    hint = f"; did you mean `{phase}`?" if phase in known else did_you_mean(name, known)
-    return f"`{name}`: no such result or phase{hint}"
+    names = [spelling for full in known for spelling in (full, full.removeprefix(_PHASE))]
+    return f"`{name}`: no such result or phase{did_you_mean(name, dict.fromkeys(names))}"
+
+
+def result_name(name: str, known: Collection[str]) -> str:
+    """The known name of a result that a name means: itself, or that of the phase."""
+    return name if name in known or f"{_PHASE}{name}" not in known else f"{_PHASE}{name}"
 
 
 def as_array(value: float | FloatArray) -> FloatArray:

@@ -88,6 +88,18 @@ def read_run_sheet(path: Path) -> RunSheet:
     return RunSheet(file, values, np.concatenate(rows.lines), tuple(rows.remarks), words)
 
 
+def ranks_of_nodes(sheet: RunSheet, nodes: NDArray[Any], ranks: NDArray[Any] | None) -> NDArray[Any]:
+    """Ranks of a node in each run, from the numbers of nodes and ranks. Raise `InvalidFileError` if they do not fit."""
+    if ranks is None or object in (ranks.dtype, nodes.dtype):
+        raise refuse(sheet.file, "`nodes` needs a column of the ranks, such as `rank_count`", 0, "nodes")
+    whole = np.isfinite(nodes) & (nodes > 0)
+    share: NDArray[np.float64] = np.divide(ranks, nodes, out=np.zeros(len(ranks)), where=whole)
+    for run in np.flatnonzero(~(share >= 1) | (np.floor(share) != share)):
+        message = f"{ranks[run]:g} ranks do not fill {nodes[run]:g} nodes evenly"
+        raise refuse(sheet.file, message, int(sheet.lines[run]), "nodes")
+    return share
+
+
 def _cut_off(rows: SheetRows) -> InvalidFileError | None:
     """Error about rows that the reader would leave out, each with its line; None without any."""
     found = (text.removeprefix(f"{rows.file}:").partition(": ") for text in rows.warnings)

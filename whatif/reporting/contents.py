@@ -86,15 +86,22 @@ class Findings(Presentable):
         return bool(self.point.reasons) and (self.sweep is None or self.sweep.infeasible == self.sweep.grid.size)
 
 
-def findings(scenario: Scenario, grid: Grid, other: Scenario | None = None, patience: float = PATIENCE) -> Findings:
+def findings(
+    scenario: Scenario,
+    grid: Grid,
+    other: Scenario | None = None,
+    patience: float = PATIENCE,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Findings:
     """Contents of a report on a scenario: at its point, over a grid, and compared with another scenario.
 
     A long sweep is thinned to the points of a picture. If points are simulated one by one, a sweep ends at the time
-    limit, `patience` in s, and what would take longer is left out. Raise `InvalidFileError` and `UsageError` as `run`.
+    limit, `patience` in s, and what would take longer is left out. `progress` receives what is computed next. Raise
+    `InvalidFileError` and `UsageError` as `run`.
     """
     at = evaluate(scenario.program)
     point = result_of(at, Grid())
-    clock = _Clock(_seconds_of_a_point(at), time.monotonic() + patience)
+    clock = _Clock(_seconds_of_a_point(at), time.monotonic() + patience, progress)
     # Before the sweep, which takes what time there is.
     there = None if other is None else result_of(evaluate(other.program), Grid())
     found = Findings(scenario, at, point, other, there, _swept(scenario, grid, clock))
@@ -143,6 +150,7 @@ class _Clock:
 
     point_seconds: float
     end: float
+    progress: Callable[[str], None]
     left_out: list[str] = field(default_factory=list)
 
     def left(self) -> float:
@@ -161,6 +169,7 @@ class _Clock:
                 f"{what}: {points:,} points, each simulated in {self.point_seconds:.2g} s, take too long"
             )
             return None
+        self.progress(what)
         try:
             return compute()
         except InfeasiblePointError as error:
@@ -179,8 +188,10 @@ def _swept(scenario: Scenario, grid: Grid, clock: _Clock) -> Result | None:
     began = time.monotonic()
     # Choices stay together: an unsuitable platform is an infeasible point only among others.
     one_by_one = clock.simulated and not any(axis.structural for axis in shown.axes)
+    clock.progress("the sweep")
     for part in run(scenario, shown, 1 if one_by_one else shown.size):
         parts.append(part)
+        clock.progress(f"the sweep: {sum(each.grid.size for each in parts):,} of {shown.size:,} points")
         # The next one takes as long as those before, or longer.
         if clock.left() < (time.monotonic() - began) / len(parts):
             break

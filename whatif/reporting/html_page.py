@@ -6,7 +6,7 @@ It may compare another scenario, and states the command line that writes it agai
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -42,23 +42,30 @@ _TITLES: Final = {
 }
 
 
-def report_html(found: Findings, command: str) -> str:
+def report_html(found: Findings, command: str, progress: Callable[[str], None] = lambda text: None) -> str:
     """HTML of the page; `command` is the command that writes it again."""
-    parts = _said(found) | _shown(found)
+    parts = _said(found) | _shown(found, progress)
     contents = [(anchor, title) for anchor, title in _TITLES.items() if parts.get(anchor, True) or anchor == "answer"]
     return rendered(_TEMPLATE, parts | {"contents": contents, "titles": _TITLES, "command": command})
 
 
-def write_report(request: EvaluationRequest, path: Path, command: str, other: Scenario | None = None) -> Findings:
+def write_report(
+    request: EvaluationRequest,
+    path: Path,
+    command: str,
+    other: Scenario | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Findings:
     """Contents of the page that is written on a scenario over a grid, whole or not at all.
 
-    Raise `UsageError` if the path does not end in .html, or without the extra `report`.
+    `progress` receives what is computed or drawn next. Raise `UsageError` if the path does not end in .html, or without
+    the extra `report`.
     """
     if path.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{path}: the report file must end in .html")
     check_libraries()
-    found = findings(request.scenario, request.grid, other)
-    page = report_html(found, command)
+    found = findings(request.scenario, request.grid, other, progress=progress)
+    page = report_html(found, command, progress)
     with atomic_file(path) as temporary:
         temporary.write_text(page, encoding="utf-8", errors="replace")
     return found
@@ -87,15 +94,20 @@ def _said(found: Findings) -> dict[str, Any]:
     }
 
 
-def _shown(found: Findings) -> dict[str, Any]:
+def _shown(found: Findings, progress: Callable[[str], None]) -> dict[str, Any]:
     """Sections with pictures."""
-    return {
-        "answer": answer(found),
-        "phases": phases(found),
-        "sweep": None if found.sweep is None else sweep(found, found.sweep),
-        "sensitivity": sensitivity(found),
-        "against": None if found.other is None else against(found, found.other),
+    sections: dict[str, Callable[[], Any]] = {
+        "answer": lambda: answer(found),
+        "phases": lambda: phases(found),
+        "sweep": lambda: None if found.sweep is None else sweep(found, found.sweep),
+        "sensitivity": lambda: sensitivity(found),
+        "against": lambda: None if found.other is None else against(found, found.other),
     }
+    parts: dict[str, Any] = {}
+    for anchor, drawn in sections.items():
+        progress(f"pictures: {_TITLES[anchor]}")
+        parts[anchor] = drawn()
+    return parts
 
 
 def _headline(found: Findings) -> list[tuple[str, str, str]]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from whatif.errors import did_you_mean
-from whatif.schema.fields import KEY_PATTERN, KEY_RULE, LINK_END_PATTERN
+from whatif.schema.fields import KEY_PATTERN, KEY_RULE, LINK_END_PATTERN, StrictTable
 from whatif.schema.shipped import KINDS
 from whatif.schema.toml import KeyPath, dotted, entries, key_path
+from whatif.vocabulary import COLLECTIVE_OPERATIONS, LIBRARY_ALGORITHMS, MESSAGE_ALGORITHMS, MESSAGE_MODELS
 
 _PLAIN = {
     "string_type": "must be a text in quotes",
@@ -27,7 +28,7 @@ _DEEPEST: Final = 4
 """Keys of a path at which a misplaced key is sought."""
 _TABLE_ERRORS = ("dict_type", "model_type", "model_attributes_type")
 _OTHER_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "bandwidth": ("dram_bandwidth", "memory_bandwidth", "inter_node"),
+    "bandwidth": ("dram_bandwidth", "memory_bandwidth"),
     "budget": ("capital",),
     "bytes": ("message_size", "transfer_size", "dram_size"),
     "clock": ("sustained_clock",),
@@ -36,7 +37,6 @@ _OTHER_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "flops": ("operations", "peak_double_rate"),
     "fp32": ("peak_single_rate",),
     "fp64": ("peak_double_rate",),
-    "latency": ("inter_node",),
     "max_nodes": ("node_count",),
     "memory": ("memory_size",),
     "nics": ("port_count",),
@@ -85,7 +85,7 @@ def message_of(model: type[BaseModel], document: Mapping[str, Any], path: KeyPat
         return f"`{path[-1]}`: unknown key{_meant_key(model, document, path)}"
     if kind in ("literal_error", "union_tag_invalid"):
         other = _valued(model, document, path, context["tag"]) if "tag" in context else ""
-        return _choice_message(error, context, other)
+        return _choice_message(error, context, other, lambda choices: _suited(document, path, choices))
     if kind == "missing":
         return _missing_message("missing key", _choices(model, document, path))
     if kind == "union_tag_not_found":
@@ -128,6 +128,11 @@ def _meant_key(model: type[BaseModel], document: Mapping[str, Any], path: KeyPat
     if path == ("extends",):
         # Scenarios, platforms and parts have this key.
         return "; a study extends no other: copy the file and change it"
+    advice = (
+        table.meant.get(other) for table in _models_at(model, document, path[:-1]) if issubclass(table, StrictTable)
+    )
+    if stated := next(filter(None, advice), ""):
+        return stated
     elsewhere = _whole_path(document, word) or _in_schema(model, word) if len(path) == 1 else ""
     near = did_you_mean(meant[0] if meant else word, known) or elsewhere
     return near or _kinds_with(model, document, path) or _listed(known)
@@ -173,9 +178,11 @@ def _missing_message(words: str, choices: list[str]) -> str:
     return f"{words}; one of {', '.join(choices)}" if choices else words
 
 
-def _choice_message(error: Mapping[str, Any], context: Mapping[str, Any], hint: str = "") -> str:
+def _choice_message(
+    error: Mapping[str, Any], context: Mapping[str, Any], hint: str, suited: Callable[[list[str]], list[str]]
+) -> str:
     expected = str(context.get("expected") or context.get("expected_tags"))
-    choices = [word.strip().strip("'") for word in expected.replace(" or ", ", ").split(",")]
+    choices = suited([word.strip().strip("'") for word in expected.replace(" or ", ", ").split(",")])
     value = context.get("tag", error["input"])
     return f"`{_short(value)}` is not one of {', '.join(choices)}{did_you_mean(str(value), choices) or hint}"
 
@@ -209,7 +216,21 @@ def _tags(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath) ->
 def _choices(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath) -> list[str]:
     """Values that a key can have, if they are fixed."""
     fields = [option.model_fields.get(path[-1]) for option in _models_at(model, document, path[:-1])]
-    return list(dict.fromkeys(str(value) for field in fields if field is not None for value in _fixed(field)))
+    found = dict.fromkeys(str(value) for field in fields if field is not None for value in _fixed(field))
+    return _suited(document, path, list(found))
+
+
+def _suited(document: Mapping[str, Any], path: KeyPath, choices: list[str]) -> list[str]:
+    """Choices of a key; of the algorithms of a collective those of its operation and model, where these are stated."""
+    for step in path[:-1]:
+        document = document.get(step, {})
+    operation, model = document.get("operation"), document.get("model")
+    if path[-1] != "algorithm" or operation not in COLLECTIVE_OPERATIONS:
+        return choices
+    by_messages = () if model == "nccl" else MESSAGE_ALGORITHMS[operation]
+    by_library = () if model in MESSAGE_MODELS else LIBRARY_ALGORITHMS.get(operation, ())
+    known = {"best", "measured", *by_messages, *by_library}
+    return [choice for choice in choices if choice in known]
 
 
 def _other_tables(document: Mapping[str, Any], path: KeyPath) -> str:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, get_args
+from typing import Annotated, Any, ClassVar, Final, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.fields import FieldInfo
@@ -372,3 +372,5 @@ class StrictTable(BaseModel):
     """A table of a file: strict, frozen, without unknown keys; docstrings of fields become their help."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+    meant: ClassVar[Mapping[str, str]] = {}
+    """Advice for keys that the table lacks."""

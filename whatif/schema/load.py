@@ -203,15 +203,18 @@ _EMPTY_PLATFORM: Final = (
 _EMPTY: Final = "is empty; `whatif new` writes a scenario to begin with, `whatif study --new` a study"
 
 
-def open_document(source: str | Path, kind: str, folders: Sequence[Path] = ()) -> Document:
-    """Document of a path, or of a name in the folders or among the shipped files; it is not empty."""
+def open_document(source: str | Path, kind: str, folders: Sequence[Path] = (), also: Sequence[str] = ()) -> Document:
+    """Document of a path, or of a name in the folders or among the shipped files; it is not empty.
+
+    `also` are further kinds that the caller accepts: a message about a name that is not found suggests them.
+    """
     path = Path(source)
     if is_file(path):
         return not_empty(read_document(path))
     name = str(source)
     found = find(name, kind, folders) if is_name(name) else None
     if found is None:
-        raise InvalidFileError([Problem(name or "``", 0, 0, "", absent(path, name, kind, folders))])
+        raise InvalidFileError([Problem(name or "``", 0, 0, "", absent(path, name, kind, folders, also))])
     return read_document(found)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -134,8 +135,17 @@ class Piece(StrictTable):
     """Modes of the time, sampled if the noise of HPL is enabled; without modes every message takes the same time."""
 
 
+# `line_bandwidth`, the similar key, is that of links: it changes no message.
+_RATES: Final = (
+    '; state the rates of messages by a part, `{0}extends = "infiniband-200"` (`whatif list parts`), '
+    "or in the tables `{0}max_rate` or `{0}postal`"
+)
+
+
 class Distance(StrictTable):
     """Messages at one distance: protocol limits and the parameters of each model."""
+
+    meant: ClassVar[Mapping[str, str]] = dict.fromkeys(("bandwidth", "latency"), _RATES.format(""))
 
     short_limit: Bytes
     """Largest message sent with the short protocol."""
@@ -249,6 +259,8 @@ Topology = Annotated[Star | FatTree | Dragonfly | Torus, Field(discriminator="ki
 
 class Network(StrictTable):
     """Message parameters by distance; a missing distance uses those of the next farther one."""
+
+    meant: ClassVar[Mapping[str, str]] = dict.fromkeys(("bandwidth", "latency"), _RATES.format("inter_node."))
 
     intra_socket: Distance | None = None
     inter_socket: Distance | None = None

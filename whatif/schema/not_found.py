@@ -46,14 +46,17 @@ def _of_a_part(data: Mapping[str, Any], asked: str, name: str) -> str:
     return f"is a part, not a {asked}: `--set {table}.extends={name}` uses it" if table else ""
 
 
-def absent(path: Path, name: str, kind: str, folders: Sequence[Path]) -> str:
-    """Reason why a path or name finds no file to open, and what may help."""
+def absent(path: Path, name: str, kind: str, folders: Sequence[Path], also: Sequence[str] = ()) -> str:
+    """Reason why a path or name finds no file of a kind, or one of those accepted `also`, and what may help."""
     if name and exists(path):
         return "is a folder, not a file" if is_folder(path) else "is not an ordinary file"
     if other := shipped_as_other(name, SINGULARS[kind]):
         return other
-    known = names_in(folders, kind)
+    known = [item for accepted in (kind, *also) for item in names_in(folders, accepted)]
     near = [str(item) for item in islice(path.parent.glob("*.toml"), _MOST_NEAR)] if is_name(path.name) else []
     if hint := _HPL if kind == "scenarios" and name.casefold() == "hpl" else did_you_mean(name, [*near, *known]):
         return f"no such file or shipped name{hint}"
-    return "no such file" if "/" in name else f"no such file or shipped name; known: {', '.join(known)}"
+    if "/" in name:
+        return "no such file"
+    lists = " or ".join(f"`whatif list {accepted}`" for accepted in (kind, *also))
+    return f"no such file or shipped name; {f'see {lists}' if also else 'known: ' + ', '.join(known)}"

@@ -333,7 +333,8 @@ def difference_study(first: Scenario, second: Scenario, result: str, by: Groupin
     """Attribution of the difference in a result to the parameters, or tables of parameters, that changed."""
     require_choice("by", by, GROUPINGS)
     require_least("seed", seed, 0)
-    found = attribute(first.program, second.program, result, by_table=by == "table", seed=seed)
+    name = first.program.result_name(result)
+    found = attribute(first.program, second.program, name, by_table=by == "table", seed=seed)
     found = replace(found, names=names_of(first, second)).about(first, second)
     return replace(found, remarks=(*found.remarks, *_without_meaning(found, first, second)))
 

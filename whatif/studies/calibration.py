@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from whatif.core.scenario import Scenario
+from whatif.core.sweep_figure import Y_COLUMN
 from whatif.core.term import Program
 from whatif.errors import UsageError, did_you_mean
 from whatif.files.calibration_file import CorrectionRecord, calibrated_text
@@ -154,7 +155,17 @@ class Calibration(RunsResult):
         if not self.held_out:
             lines.append("no held-out errors: too few runs with different parameters")
         found = lines if self.corrections else ["no correction lowers the error at held-out runs"]
-        return (*found, *self.before.unit_warnings())
+        return (*found, *self._raised_errors(), *self.before.unit_warnings())
+
+    def _raised_errors(self) -> Iterator[str]:
+        """Warning of corrections that fit the phases but raise the error of the iteration."""
+        before = {item.result: item.mean_absolute_error for item in self.before.accuracy}.get(Y_COLUMN, np.inf)
+        for runs, accuracy in (("", self.after.accuracy), (" at held-out runs", self.held_out)):
+            now = next((item.mean_absolute_error for item in accuracy if item.result == Y_COLUMN), 0.0)
+            # Of differences that the texts do not show, nothing is to be learnt.
+            if round(now, 3) > round(before, 3):
+                yield f"warning: the corrections raise the error of {Y_COLUMN}{runs} from {before:.1%} to {now:.1%}"
+                return
 
 
 def calibrate(

@@ -170,6 +170,7 @@ def layout_study(
 ) -> Layouts:
     """Layouts of a grid with `count` of the best in the table; `whole_grid` keeps the shape of the whole grid."""
     chosen = Planner(scenario).of_whole_grid() if whole_grid else scenario
+    result = scenario.program.result_name(result)
     found = layouts(chosen, result) if progress is None else layouts(chosen, result, progress)
     return replace(found, count=count).about(scenario)
 

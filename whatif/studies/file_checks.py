@@ -141,7 +141,7 @@ def _check(name: str, folders: tuple[Path, ...]) -> CheckedFile:
         return CheckedFile(name, "platform")
     if not is_file(Path(name)) and name in shipped_names("studies"):
         return _check_study(name, open_document(name, "studies"))
-    document = open_document(name, "scenarios", folders)
+    document = open_document(name, "scenarios", folders, also=("platforms", "studies"))
     return replace(_check_document(name, document, folders), unused=tuple(unused_sources(document)))
 
 

@@ -20,7 +20,7 @@ from whatif.errors import InvalidFileError, UsageError, WhatifError, did_you_mea
 from whatif.importers.mapping import split_unit
 from whatif.importers.numbers import is_number
 from whatif.importers.run_columns import has_known_unit, size_of_unit, usual_heading
-from whatif.importers.runs_csv import RunSheet, read_run_sheet
+from whatif.importers.runs_csv import RunSheet, ranks_of_nodes, read_run_sheet
 from whatif.importers.text import refuse
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.models.quantities import FloatArray
@@ -33,6 +33,7 @@ from whatif.vocabulary import CATEGORIES
 REMARKS: Final = ("source", "note", "repetition")
 """Columns that are neither a parameter nor a result; they are not used."""
 _SUM: Final = " + "
+_PER_NODE: Final = "ranks_per_node"
 _OF_FILE: Final = " of "
 _RUNS_AT_A_TIME: Final = 8192
 """Most runs of one evaluation: all terms of a run take about 10 kB."""
@@ -67,6 +68,8 @@ class MeasuredRuns:
     lines: NDArray[np.int64]
     warnings: tuple[str, ...] = ()
     """How cells were read that are not numbers, such as failed runs, and rows that are equal in every column."""
+    notes: tuple[str, ...] = ()
+    """Usual headings that were taken as names of the scenario."""
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -136,10 +139,14 @@ class MeasuredRuns:
         return found
 
     def remarks(self, scenario: Scenario) -> tuple[str, ...]:
-        """Their file, its warnings, and overrides without effect, as every run states the parameter."""
+        """Their file, its notes and warnings, and overrides without effect, as every run states the parameter."""
         paths = [path for path in scenario.overrides if path in self.axis.parameters]
         without_effect = (f"{path}: the override has no effect, as the runs state it" for path in paths)
-        return (f"measured runs: {self.file}", *(f"warning: {text}" for text in (*self.warnings, *without_effect)))
+        return (
+            f"measured runs: {self.file}",
+            *self.notes,
+            *(f"warning: {text}" for text in (*self.warnings, *without_effect)),
+        )
 
     def refused(self, run: int, message: str) -> InvalidFileError:
         """Error about one run, with its line."""
@@ -201,8 +208,8 @@ class _Reader:
     def runs(self) -> MeasuredRuns:
         parameters: dict[str, NDArray[Any]] = {}
         results: dict[str, MeasuredResult] = {}
-        for heading, values in self.sheet.values.items():
-            name = split_unit(heading)[0].strip()
+        for heading, values in self._columns().items():
+            name = self._name(heading)
             if name in REMARKS:
                 continue
             path = self._path(name)
@@ -223,7 +230,28 @@ class _Reader:
             raise refuse(self.sheet.file, "no parameter among the columns, such as `platform` or `rank_count`")
         axis, sheet = Axis("runs", parameters), self.sheet
         warnings = (*sheet.warnings, *_repeated_rows(sheet))
-        return MeasuredRuns(sheet.file, axis, tuple(results.values()), sheet.lines, warnings)
+        return MeasuredRuns(sheet.file, axis, tuple(results.values()), sheet.lines, warnings, tuple(self._notes()))
+
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        """Columns by heading; a column of nodes becomes the ranks of a node."""
+        named = {self._name(heading): heading for heading in self.sheet.values}
+        nodes, columns = named.get(_PER_NODE, ""), dict(self.sheet.values)
+        if usual_heading(nodes) == "nodes":
+            columns[nodes] = ranks_of_nodes(self.sheet, columns[nodes], columns.get(named.get("rank_count", "")))
+        return columns
+
+    def _name(self, heading: str) -> str:
+        """Name of a column in the scenario: as written, or the one that a usual heading means."""
+        name = split_unit(heading)[0].strip()
+        meant = usual_heading(name)
+        meant = _PER_NODE if meant == "nodes" else meant
+        return meant if meant and is_heading(meant, self.program) and not is_heading(name, self.program) else name
+
+    def _notes(self) -> Iterator[str]:
+        for heading in self.sheet.values:
+            if (name := self._name(heading)) != split_unit(heading)[0].strip():
+                taken = f"used with the ranks: `{name}`" if name == _PER_NODE else f"taken as `{name}`"
+                yield f"{self.sheet.file}: `{heading}` is {taken}"
 
     def _path(self, name: str) -> str | None:
         """Path of a parameter: as written, or the only path that ends with the name; None for a result."""
@@ -245,7 +273,7 @@ class _Reader:
             meant = self._with_unit(name) or usual_heading(name)
             hint = f"; did you mean `{meant}`?" if meant else did_you_mean(name, dict.fromkeys(known))
             if meant == "nodes":
-                hint = "; state the ranks of a node, `ranks_per_node`, and `rank_count`"
+                hint = "; to use it, state `application.ranks_per_node` in the scenario or with --set"
             raise self._refused(name, f"neither a parameter nor a result nor a phase of the scenario{hint}")
         return ends[0]
 

@@ -21,7 +21,7 @@ from whatif.files.machine_template import MachineParts
 from whatif.files.scenario_template import template
 from whatif.importers.mapping import split_unit
 from whatif.importers.run_columns import usual_heading
-from whatif.importers.runs_csv import RunSheet, read_run_sheet
+from whatif.importers.runs_csv import RunSheet, ranks_of_nodes, read_run_sheet
 from whatif.importers.text import refuse
 from whatif.paths import exists
 from whatif.schema.motifs import source_name
@@ -165,21 +165,8 @@ def _renamed(sheet: RunSheet, scenario: Scenario) -> tuple[dict[str, NDArray[Any
             used = "used with the ranks: `ranks_per_node`" if meant == "nodes" else f"taken as `{meant}`"
             notes.append(f"{sheet.file}: `{heading}` is {used if meant else 'left out'}")
     if "nodes" in columns:
-        columns |= _per_node(sheet, columns.pop("nodes"), columns)
+        columns["ranks_per_node"] = ranks_of_nodes(sheet, columns.pop("nodes"), columns.get("rank_count"))
     return columns, tuple(notes)
-
-
-def _per_node(sheet: RunSheet, nodes: NDArray[Any], columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Column of the ranks of a node, from the numbers of ranks and nodes."""
-    ranks = columns.get("rank_count")
-    if ranks is None or object in (ranks.dtype, nodes.dtype):
-        raise refuse(sheet.file, "`nodes` needs a column of the ranks, such as `rank_count`", 0, "nodes")
-    whole = np.isfinite(nodes) & (nodes > 0)
-    share = np.divide(ranks, nodes, out=np.zeros(len(ranks)), where=whole)
-    for run in np.flatnonzero(~(share >= 1) | (np.floor(share) != share)):
-        message = f"{ranks[run]:g} ranks do not fill {nodes[run]:g} nodes evenly"
-        raise refuse(sheet.file, message, int(sheet.lines[run]), "nodes")
-    return {"ranks_per_node": share}
 
 
 def _csv(columns: Mapping[str, NDArray[Any]], title: str) -> str:

@@ -293,6 +293,7 @@ def _answer(scenario: Scenario, result: str) -> MachineScore:
     if result in answer.program.missing:
         return MachineScore(np.nan, answer.program.lack(result))
     answer.program.term_of(result)
+    result = answer.program.result_name(result)
     dimension, number = answer.dimensions[result], float(array_of(answer, result))
     known = [name for name in BESIDE if name in answer.columns]
     other_results = {name: Quantity(float(array_of(answer, name)), answer.dimensions[name]) for name in known}

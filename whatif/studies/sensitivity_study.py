@@ -33,6 +33,7 @@ def sensitivity_study(
     `everything` with `ladder`: both have no effect.
     """
     require_choice("show", show, SENSITIVITY_KINDS)
+    result = scenario.program.result_name(result)
     if sampling is not None and show != "sobol":
         raise UsageError("--samples, --seed, --level and --spread need --show sobol")
     if show == "ladder" and everything:

@@ -38,7 +38,7 @@ OPTIONAL: Final[dict[str, list[list[str]]]] = {
     "turns": [],
     "changes": [],
     "options": [],
-    "questions": [["question"]],
+    "questions": [["10 % lower", "10 % higher"], ["assumed"]],
 }
 """Groups of columns by view, omitted on a narrow terminal."""
 
