@@ -342,7 +342,7 @@ def test_a_long_sweep_is_thinned_to_what_a_picture_shows():
         (("nosuch", "-o", "r.html"), 3, "nosuch: no such file"),
         (("jacobi2d", "--against", "frontir", "-o", "r.html"), 2, "file; did you mean `frontier`?"),
         (("jacobi2d", "--sweep", "nosuch=1", "-o", "r.html"), 2, "no such parameter"),
-        (("jacobi2d",), 2, "Missing option '-o'"),
+        (("jacobi2d",), 2, "missing option '-o'"),
     ],
 )
 def test_invalid_arguments_are_refused_without_a_file(whatif_main, tmp_path, words, code, message):

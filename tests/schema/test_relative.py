@@ -171,4 +171,4 @@ def test_sum_with_the_present_value_is_refused(text):
     assert str(set_to.value) == f"--set {MEMORY}={text}: {MEMORY}: {reason}"
     with pytest.raises(UsageError) as swept:
         whatif.sweep("jacobi2d", f"{MEMORY}=800 GB/s, {text}")
-    assert str(swept.value) == reason
+    assert str(swept.value) == f"--sweep: {reason}"
