@@ -44,8 +44,8 @@ def mesh_notes(program: Program, arrays: Mapping[str, FloatArray]) -> Iterator[s
     most, peers = np.max(stated(counts, 0.0)), np.min(stated(PEER_COUNT, np.inf))
     if most - 1 > peers:
         yield (
-            f"warning: a mesh of {most:g} GPUs, each with links for {peers:g} others ({PEER_COUNT}), shared out among "
-            'all; switches are `platform.node.domain_topology = "switch"`, with their own links'
+            f"warning: a mesh of {most:g} GPUs, each with links to {peers:g} others ({PEER_COUNT}): all share these; "
+            'for GPUs that switches join, state `platform.node.domain_topology = "switch"` and their links'
         )
 
 

@@ -219,7 +219,7 @@ class Context:
 
     @property
     def device_buffers_need(self) -> str:
-        """Missing key where messages are sent from main memory, but must be sent from that of GPUs."""
+        """Remedy where messages must be sent from the memory of GPUs, but are sent from main memory."""
         lacking = f"{self.scenario.platform.name} needs `[platform.node.peer_link]`"
         return 'state `application.buffers = "device"`' if self._linked else lacking
 
@@ -230,7 +230,7 @@ class Context:
 
     @property
     def _host_messages(self) -> bool:
-        """Whether the platform states messages between main memories inside a node, and no file that extends it other
+        """Whether the platform states messages between main memories inside a node, and no file that extends it adds
         links between GPUs."""
         network, layers = self.scenario.platform.network, self.wiring.loaded.layers
         keys = [key for key in ("intra_socket", "inter_socket") if getattr(network, key) is not None]

@@ -16,7 +16,7 @@ from whatif.units import WATT, format_quantity
 _NODE: Final = ("platform", "node")
 _POWER: Final = "platform.node.host.power"
 _POWERS: Final = "idle_power", "dynamic_power"
-_LOSSES: Final = 0.08
+DEVICE_LOSSES: Final = 0.08
 """Share of the power of a node's devices that pumps, fans and losses of the power supplies take, by rule."""
 _NETWORK: Final = ("platform", "network")
 _BELONGING: Final[tuple[tuple[KeyPath, KeyPath], ...]] = (
@@ -51,9 +51,9 @@ def _kept_power(program: Program) -> Iterator[str]:
     part = next(filter(None, (_replacing_part(program.loaded.layers, table, value) for table in tables)), "")
     if not part or not _is_needed(program, _POWER):
         return
-    losses = _LOSSES * _full_power(program)
+    losses = DEVICE_LOSSES * _full_power(program)
     if program.numbers[_POWER] < losses:
-        least = f"less than {_LOSSES:.0%} of the power of its devices, {format_quantity(losses, WATT)}"
+        least = f"less than {DEVICE_LOSSES:.0%} of the power of its devices, {format_quantity(losses, WATT)}"
         yield f"warning: {_POWER} remains {program.parameters[_POWER].text()}, {least} (docs/machines.md, rest of node)"
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from whatif.core.kept_values import DEVICE_LOSSES
 from whatif.errors import UsageError
 from whatif.schema.expressions import Expression
 from whatif.schema.gpu import GPU
@@ -32,6 +33,7 @@ extends = {quoted}
 """
 _LINK: Final = "pcie4-x16"
 _COUNTS: Final = {"gpu": "gpu_count", "cpu": "socket_count"}
+_WORDS: Final = {"gpu": "GPU", "cpu": "processor"}
 """Number of devices in a node, by their table."""
 _WITH_MEMORY: Final = frozenset({"a64fx", "gb200", "gb300", "gh200-96gb", "grace", "mi300a", "rubin"})
 """Devices whose power includes that of main memory."""
@@ -115,10 +117,10 @@ class MachineParts:
         drawn = sum(_full_power(device) * count for device, count in devices if device is not None)
         apart = 0.0 if _WITH_MEMORY & {self.gpu, self.processor} else size / 1e9
         terms = f"{drawn:g} W of its devices + 0.375 W x {apart:g} GB + 25 W x {self.ports_per_node} ports"
-        power = 0.08 * drawn + 0.375 * apart + 25 * self.ports_per_node
+        power = DEVICE_LOSSES * drawn + 0.375 * apart + 25 * self.ports_per_node
         values = {
             "memory_size": (size, BYTE, source),
-            "power": (power, WATT, f"rule rest of node: 8 % of the {terms}"),
+            "power": (power, WATT, f"rule rest of node: {100 * DEVICE_LOSSES:g} % of the {terms}"),
         }
         known = {key: entry for key, entry in values.items() if math.isfinite(entry[0])}
         host = {key: format_quantity(value, unit, 6) for key, (value, unit, _) in known.items()}
@@ -139,7 +141,8 @@ class MachineParts:
         like = _like(*self._devices)
         stated = like.get("host", {}).get("memory_size")
         if stated is not None:
-            return parse_quantity(stated).value / like[_COUNTS[kind]] * count, f"as a shipped machine for each {kind}"
+            size = parse_quantity(stated).value / like[_COUNTS[kind]] * count
+            return size, f"as a shipped machine with this {_WORDS[kind]}"
         cores = _known(node.cpu.core_count) if node.cpu is not None else math.nan
         return cores * self.sockets_per_node * _CORE_MEMORY, "rule generic: 4 GB a core"
 
@@ -152,7 +155,7 @@ class MachineParts:
 
 
 def _document(name: str, tables: dict[str, Any]) -> Document:
-    """Platform file of tables."""
+    """Platform file from its tables."""
     head = _HEAD.format(name=name, format=FORMAT_LINE, base=BASE, quoted=toml_value(BASE))
     return parse_document(head + toml_text(tables), f"{name}.toml")
 

@@ -202,8 +202,8 @@ class LinkTable(StrictTable):
     pageable_write_latency: Seconds
     """Device to host into pageable memory: the time of a 1 B copy."""
     peer_count: Count | None = None
-    """Other devices for which one device has such links, in a mesh: it shares them out among more. By default it has
-    one for each."""
+    """Other devices to which one device of a mesh has such links; more of them share its links. By default it has
+    links to all."""
     staging: Staging | None = None
     """Staging of pageable memory, for `pageable_model = "staged"`."""
 

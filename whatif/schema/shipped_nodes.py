@@ -1,4 +1,4 @@
-"""Nodes of shipped platforms: what goes with a GPU or a processor."""
+"""Nodes of shipped platforms, by their GPU or processor."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ class Calibration(RunsResult):
         before = {item.result: item.mean_absolute_error for item in self.before.accuracy}.get(Y_COLUMN, np.inf)
         for runs, accuracy in (("", self.after.accuracy), (" at held-out runs", self.held_out)):
             now = next((item.mean_absolute_error for item in accuracy if item.result == Y_COLUMN), 0.0)
-            # Of differences that the texts do not show, nothing is to be learnt.
+            # Both errors as printed: equal texts would be no warning.
             if round(now, 3) > round(before, 3):
                 yield f"warning: the corrections raise the error of {Y_COLUMN}{runs} from {before:.1%} to {now:.1%}"
                 return

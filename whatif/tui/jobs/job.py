@@ -19,7 +19,7 @@ class Job(NamedTuple):
 
 
 def sparingly(report: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Callback that reports a value, unless another one was reported just before: nobody could read it."""
+    """Callback that reports at most one value in a short interval, as a reader could not follow more."""
     last = -_REPORT_SECONDS
 
     def reported(value: Any) -> None:
