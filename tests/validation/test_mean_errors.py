@@ -9,6 +9,7 @@ import pytest
 
 import whatif
 from whatif.limits import LONG_TOPICS, VALIDATION_TOPICS
+from whatif.table_writers import column_lines, narrowed
 from whatif.units import ONE
 from whatif.validation import tables
 from whatif.validation.hpl_runs import RunComparison
@@ -137,3 +138,13 @@ def test_rows_of_several_topics_go_into_no_file(whatif_main, tmp_path):
     assert not (tmp_path / "x.csv").exists()
     assert whatif_main("validate", "power", "counts", "--by", "result", "-o", "x.csv")[0] == 0
     assert (tmp_path / "x.csv").read_text().startswith("topic,kind,rows,mean_absolute_error,bias,bound\n")
+
+
+@pytest.mark.parametrize("topic", ["mpi_collectives", "collectives", "hpcg", "counts", "kernels"])
+def test_rows_fit_a_narrow_terminal_with_the_first_error(found, topic):
+    table = found[topic]
+    shown = narrowed(table, 80, table.optional_columns)
+    assert max(map(len, column_lines(shown))) <= 80
+    assert {name for name, column in table.columns.items() if column.dimension is None} < shown.columns.keys()
+    first = next((name for name, column in table.columns.items() if column.is_share), "")
+    assert not first or first in shown.columns

@@ -19,8 +19,8 @@ from whatif.paths import exists
 from whatif.vocabulary import ERROR_ROWS
 
 if TYPE_CHECKING:
-    from whatif.table import Table
     from whatif.validation.comparisons import Comparisons
+    from whatif.validation.measured_kinds import ErrorTable
 
 
 @click.command("validate")
@@ -95,7 +95,7 @@ def _rows(found: Comparisons, output: Output) -> None:
     for topic in found.topics:
         table = _computed(found, topic)
         echo(f"{topic}: {table.notes['title']}", err=True)
-        output.print_table(table)
+        output.print_table(table, table.optional_columns)
 
 
 def _means(found: Comparisons, output: Output) -> None:
@@ -107,7 +107,7 @@ def _means(found: Comparisons, output: Output) -> None:
     output.print_table(found.mean_errors())
 
 
-def _computed(found: Comparisons, topic: str) -> Table:
+def _computed(found: Comparisons, topic: str) -> ErrorTable:
     """Table of a topic, with its progress on stderr if it takes minutes."""
     if topic not in LONG_TOPICS:
         return found[topic]

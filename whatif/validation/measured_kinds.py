@@ -46,6 +46,13 @@ class ErrorTable(Table):
 
     means: tuple[MeanError, ...] = ()
 
+    @property
+    def optional_columns(self) -> list[list[str]]:
+        """Groups of columns omitted on a narrow terminal: numbers that are no errors, then errors, each from the last;
+        the first error is kept."""
+        numbers = [name for name, column in self.columns.items() if column.dimension is not None][::-1]
+        return [[name] for name in sorted(numbers, key=lambda name: self.columns[name].is_share)][:-1]
+
 
 def numbers(rows: Sequence[Row], key: str) -> FloatArray:
     """Numbers of a column of a file."""
