@@ -81,6 +81,19 @@ def test_a_folder_of_outputs_becomes_a_machine_that_predicts(whatif_main, measur
     assert "platform ours" in err
 
 
+def test_rates_of_a_node_fitted_onto_those_of_its_ports_are_told(whatif_main):
+    """Of several processes, `additional_bandwidth` and `injection_bandwidth` are those of the node."""
+    outputs = str(DATA / "importers" / "network" / "blue_waters" / "orig_max_rate1.txt")
+    unused = "network.port_count remains, so that additional_bandwidth is not used"
+    for machine, told in (("perlmutter", True), ("generic_cpu", True), ("blue_waters", False)):
+        code, _, err = whatif_main("fit", "network", outputs, "-o", f"our_{machine}.toml", "--extends", machine)
+        assert (code, unused in err) == (0, told)
+    with Path("our_perlmutter.toml").open("a") as file:
+        file.write('\n[network]\nport_count = "none"\n')
+    code, _, err = whatif_main("fit", "network", outputs, "-o", "our_perlmutter.toml")
+    assert (code, unused in err) == (0, False)
+
+
 def test_fitted_values_are_in_the_platform_with_source_grade_and_error(whatif_main, measured):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     loaded = Scenario.open("jacobi2d", platform="ours", folders=[Path()]).program.loaded

@@ -311,11 +311,23 @@ def test_memory_of_a_machine_of_parts_grows_with_its_cores_or_gpus(tmp_path):
 def test_processes_of_a_node_of_parts_share_the_line_of_its_port(network, size):
     """Each of two nodes sends half of the data of its 256 ranks, in eager or rendezvous messages."""
     machine = MachineParts("", 1, "epyc-9755", 2, network, 1, 2).document("m")
-    Path("m.toml").write_text(machine.text)
+    line = load_platform_document(machine)[0].network.inter_node.line_bandwidth
+    assert 0.5 * line < _rate_of_exchange(machine.text, size) < 1.02 * line
+
+
+@pytest.mark.parametrize("size", ["16 MiB", "64 MiB"])
+@pytest.mark.parametrize(("sockets", "cores"), [(1, 256), (2, 128)])
+def test_processes_of_a_node_that_extends_the_generic_one_share_the_line_of_its_port(size, sockets, cores):
+    node = f"node_count = 2\nnode.socket_count = {sockets}\nnode.cpu.core_count = {cores}\n"
+    rate = _rate_of_exchange(f'extends = "generic_cpu"\nname = "M"\n{node}', size)
+    assert 0.5 * 12.5e9 < rate < 1.02 * 12.5e9
+
+
+def _rate_of_exchange(machine: str, size: str) -> float:
+    """Bandwidth of what leaves each of two nodes of 256 ranks in an all-to-all."""
+    Path("m.toml").write_text(machine)
     phase = {"kind": "collective", "operation": "alltoall", "algorithm": "pairwise", "model": "max_rate"}
     phases = {"all": {**phase, "message_size": size}}
     application = {"name": "A", "rank_count": 512, "iteration_count": 1, "phases": phases}
     time = float(whatif.run(Scenario.of(application=application, platform=Path("m.toml")))["iteration_time"])
-    line = load_platform_document(machine)[0].network.inter_node.line_bandwidth
-    rate = 256 * parse_quantity(size).value / 2 / time
-    assert 0.5 * line < rate < 1.02 * line
+    return 256 * parse_quantity(size).value / 2 / time

@@ -99,7 +99,8 @@ class MachineParts:
         node |= {"gpu": {"extends": self.gpu}, **_device_links(self.gpu, like)} if self.gpu else {}
         node |= {"cpu": {"extends": self.processor}} if self.processor else {}
         # Where GPUs have links of their own, messages inside a node do not go through main memory.
-        network: dict[str, Any] = {"intra_socket": "none"} if "peer_link" in node else {}
+        inside = ("intra_socket", "inter_socket") if "peer_link" in node else ()
+        network: dict[str, Any] = dict.fromkeys(inside, "none")
         network |= {"port_count": self.ports_per_node} if self.ports_per_node > 1 else {}
         network |= {"inter_node": {"extends": self.network}} if self.network else {}
         head = {"name": name, "description": f"{self.words}.", "node_count": self.node_count, "node": node}
@@ -128,11 +129,10 @@ class MachineParts:
         return {"node": {"host": host}, "sources": graded} if known else {}
 
     def _links(self, ports: Distance) -> dict[str, Any]:
-        """Tables of the ports of a node, if the part has the rates of one, and of one switch, if it has its line."""
-        network: dict[str, Any] = {"port_count": self.ports_per_node} if _is_one_port(ports) else {}
-        network |= {"topology": {"kind": "star"}} if ports.line_bandwidth is not None else {}
-        sources = {"port_count": _STATED, "topology": _ONE_SWITCH}
-        graded = {f"network.{key}": {"grade": "assumed", "source": sources[key]} for key in network}
+        """One switch, if the part has the line of a port; no ports, if its rates are those of a node."""
+        network: dict[str, Any] = {"topology": {"kind": "star"}} if ports.line_bandwidth is not None else {}
+        graded = {"network.topology": {"grade": "assumed", "source": _ONE_SWITCH}} if network else {}
+        network |= {"port_count": "none"} if self.ports_per_node == 1 and not _is_one_port(ports) else {}
         return {"network": network, "sources": graded} if network else {}
 
     def _memory(self, node: Node) -> tuple[float, str]:

@@ -16,6 +16,7 @@ from whatif.fitting.fit_result import Fit
 from whatif.fitting.message_parameters import NetworkFit
 from whatif.paths import is_file
 from whatif.schema.load import load_platform_document
+from whatif.schema.network import Network
 from whatif.schema.parameters import covers, provenance
 from whatif.schema.platform_spec import Grade
 from whatif.schema.shipped import shipped_folder
@@ -219,7 +220,7 @@ def write_platform(path: Path, change: PlatformChange, extends: str | None, fold
 def unfitted_tables(path: Path, change: PlatformChange, folders: Sequence[Path]) -> list[str]:
     """Warnings about message parameters of a fitted distance that keep their values, perhaps of another machine."""
     platform, layers = load_platform_document(read_document(path), folders)
-    lines = []
+    lines = _rates_of_ports(platform.network, change)
     for distance in dict.fromkeys(
         ".".join(parameter.split(".")[:2])
         for parameter in change.values
@@ -233,6 +234,16 @@ def unfitted_tables(path: Path, change: PlatformChange, folders: Sequence[Path])
                 kept = f"phases with this model keep its values, under the new limits ({grade}; {source})"
                 lines.append(f"{table} was not fitted: {kept}")
     return lines
+
+
+def _rates_of_ports(network: Network, change: PlatformChange) -> list[str]:
+    """Warning about fitted rates of a node on a platform whose rates are those of one port."""
+    added = "network.inter_node.max_rate.rendezvous.additional_bandwidth"
+    if network.port_count is None or added not in change.values:
+        return []
+    unused = "additional_bandwidth is not used, and injection_bandwidth is that of each port"
+    way = '`port_count = "none"` takes the rates for those of the node'
+    return [f"network.port_count remains, so that {unused}; {way}"]
 
 
 def present(path: Path, extends: str | None) -> Document:
