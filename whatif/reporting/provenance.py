@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
 
+from whatif.core.program_files import documents_of, paths_of
 from whatif.core.scenario import structural_parts
 from whatif.core.term import Program
 from whatif.errors import InvalidFileError
@@ -16,7 +17,6 @@ from whatif.reporting.contents import Findings
 from whatif.schema.parameters import Parameter
 from whatif.schema.shipped import shipped_folder
 from whatif.schema.toml import shown_path
-from whatif.studies.input_files import documents_of, paths_of
 from whatif.units import format_quantity
 
 

@@ -92,6 +92,27 @@ def test_a_change_on_disk_is_taken_in_and_told(mine):
     drive(check, scenario=mine)
 
 
+def test_a_trace_that_changes_on_disk_is_replayed_again(tmp_path):
+    scenario, trace = tmp_path / "one.toml", tmp_path / "one.goal"
+    trace.write_text("num_ranks 1\nrank 0 {\nl1: calc 1000000\n}\n")
+    scenario.write_text(
+        'platform = "summit"\n[application]\nname = "one"\nrank_count = 1\niteration_count = 1\n'
+        '[application.phases.trace]\nkind = "trace"\nfile = "one.goal"\nmodel = "postal"\n'
+    )
+
+    async def check(driver):
+        assert "1 ms" in driver.tile("iteration")
+        trace.write_text("num_ranks 1\nrank 0 {\nl1: calc 3000000\n}\n")
+        await driver.until(lambda: "3 ms" in driver.tile("iteration"))
+        assert any("changed on disk: one.goal" in note.message for note in driver.app._notifications)
+        trace.write_text("nothing\n")
+        await driver.until(lambda: "no known format" in driver.screen_text() or "one.goal" in driver.status.full)
+        trace.write_text("num_ranks 1\nrank 0 {\nl1: calc 2000000\n}\n")
+        await driver.until(lambda: "2 ms" in driver.tile("iteration"))
+
+    drive(check, scenario=scenario)
+
+
 def test_a_conflict_is_shown_and_nothing_is_lost(mine):
     async def check(driver):
         await driver.edit(RANKS, "256")

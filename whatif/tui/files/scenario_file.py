@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from whatif.core.program_files import documents_of, named_files
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.schema.load import not_empty, stated_platform
@@ -35,13 +36,14 @@ class ScenarioFile:
     def __init__(self, scenario: Scenario) -> None:
         self.path = Path(scenario.document.name).resolve()
         self._stamps: dict[Path, Stamp] = {}
+        self._named: dict[Path, Stamp] = {}
         self.watch(scenario.program)
 
     def watch(self, program: Program) -> None:
         """Look at the files of a program from now on."""
-        documents = [layer.document for layer in program.loaded.layers.items]
-        names = [Path(document.name).resolve() for document in documents if document.folder is not None]
-        self._stamps = {path: stamp(path) for path in (self.path, *names)}
+        names = [Path(document.name).resolve() for document in documents_of(program)]
+        self._named = {path: stamp(path) for path in named_files(program)}
+        self._stamps = {path: stamp(path) for path in (self.path, *names)} | self._named
 
     def touched(self) -> bool:
         """Whether a file changed since this was asked last."""
@@ -63,7 +65,8 @@ class ScenarioFile:
         changes = tuple(_differences(scenario.original, fresh.original))
         edited = state.unsaved()
         conflicts = {path: text for path, text in changes if path in edited}
-        return FileChanges(fresh, tuple(text for _, text in changes), conflicts)
+        replaced = (path.name for path, read in self._named.items() if self._stamps[path] != read)
+        return FileChanges(fresh, (*(text for _, text in changes), *replaced), conflicts)
 
     def _read(self, present: Document) -> Document:
         document = not_empty(read_document(self.path))
