@@ -12,6 +12,7 @@ from tests.message_times import KINDS, SIZES, table
 from tests.paths import DATA, ROOT, SHARED
 from whatif.fitting.message_parameters import fit_network
 from whatif.importers.message_files import read_networks
+from whatif.schema.load import load_part
 
 
 def test_mixed_distances_are_reported():
@@ -113,6 +114,19 @@ def test_the_jumps_of_pleiades_are_its_limits():
     assert fit.error("postal") < 0.04
 
 
+def test_latencies_by_rule_are_those_of_measured_messages():
+    """Messages of 256 B to 64 KiB on Fugaku: the part of its network has two of its values, L and R."""
+    with (DATA / "importers" / "network" / "fugaku" / "riken_imb_pingpong.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if 256 <= int(row["size (bytes)"]) <= 65536]
+    size, time = (np.array([float(row[name]) for row in rows]) for name in ("size (bytes)", "time (seconds)"))
+    part = load_part("tofu-d")
+    protocols = (part.postal.short, part.postal.eager, part.postal.rendezvous)
+    latency, bandwidth = np.array([(one.latency, one.bandwidth) for one in protocols]).T
+    protocol = np.searchsorted([part.short_limit, part.eager_limit], size)
+    errors = (latency[protocol] + size / bandwidth[protocol]) / time - 1
+    assert np.abs(errors).mean() < 0.15
+
+
 @pytest.mark.shared_data
 def test_the_eager_limit_of_stampede_is_that_of_its_configuration():
     """The calibration of SimGrid for Stampede states an eager threshold of 17,420 B."""
@@ -140,8 +154,9 @@ def test_sharing_on_blue_waters_keeps_to_what_is_physical_and_recommends_the_inj
 
 @pytest.mark.shared_data
 def test_the_tables_of_the_documentation_equal_the_output():
+    from benchmarks import protocol_latencies
     from benchmarks.fitting import limits_table, paper_table, sharing_table
 
     document = (ROOT / "docs" / "fits.md").read_text()
-    for printed in (limits_table, sharing_table, paper_table):
+    for printed in (limits_table, sharing_table, paper_table, protocol_latencies.table):
         assert "\n".join(printed()) in document
