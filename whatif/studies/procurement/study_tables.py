@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from whatif.core.uncertainty import quantile_name
+from whatif.core.uncertainty import commitment_name
 from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import LESS, MORE, BarChart, BarRow
 from whatif.plotting.description import AxisDescription
@@ -112,10 +112,10 @@ def _node_price(found: Study, machine: str) -> float:
 
 def commitments_table(found: Study) -> Table:
     """One row per bid and application: the time and throughput to commit to, and the nodes that its target needs."""
-    level = quantile_name(found.confidence)
+    time, jobs, speedup = (commitment_name(name, found.confidence) for name in ("time", "jobs per day", "speedup"))
     columns: dict[str, Dimension | None] = {"bid": None, "application": None, "nodes": ONE, "time": SECOND}
-    columns |= {f"time {level}": SECOND, "jobs per day": ONE, f"jobs per day {level}": ONE, "speedup": ONE}
-    columns |= {f"speedup {level}": ONE, "target nodes": ONE, "grade": None, "remarks": None}
+    columns |= {time: SECOND, "jobs per day": ONE, jobs: ONE, "speedup": ONE, speedup: ONE}
+    columns |= {"target nodes": ONE, "grade": None, "remarks": None}
     rows = []
     for name, its in found.bids.items():
         for at, (application, job) in enumerate(found.jobs.of(name).items()):
