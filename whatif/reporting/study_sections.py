@@ -85,6 +85,7 @@ def _machine(found: Study, row: Row) -> dict[str, str]:
         "figure of merit": number(row["merit"]),
         "jobs per day": number(row["jobs per day"]),
         "price": number(row["price"], money),
+        "rent": number(row["rent"], money / SECOND),
         "cost over the lifetime": number(row["cost"], money),
         "power under load": number(row["power"], WATT),
         "energy for a day's work": number(energy, JOULE),
