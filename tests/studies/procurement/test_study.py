@@ -381,6 +381,15 @@ def test_a_target_counts_the_correction_of_the_times(tmp_path):
     assert nodes[1] > 1.5 * nodes[0]
 
 
+def test_runs_on_more_nodes_than_the_present_machine_has_calibrate_it():
+    """Those of Jacobi2D took up to 32 nodes of Lassen."""
+    ranks = {f"mix.{name}.overrides.application.rank_count": 16 for name in ("heat", "elements", "particles")}
+    few, all_ = (whatif.study("successor", overrides={**ranks, "present.node_count": nodes}) for nodes in (8, 792))
+    assert [its.note for its in few.jobs.adjustments.values()] == [its.note for its in all_.jobs.adjustments.values()]
+    assert few.outcomes["present"].node_count[0] == 8
+    assert_allclose(few.bids["superchips"].throughput, 99 * all_.bids["superchips"].throughput, rtol=1e-9, atol=0)
+
+
 def test_runs_far_from_the_prediction_are_a_warning(tmp_path):
     (tmp_path / "runs.csv").write_text("rank_count,iteration_time [ms]\n64,21\n128,12.5\n256,7.9\n")
     path = study_file(tmp_path, more='[mix.e]\nscenario = "minife"\nruns = "runs.csv"')

@@ -142,7 +142,7 @@ def adjustment_of(study: StudyFile, application: str) -> Adjustment:
         return Adjustment()
     where = f"mix.{application}.{'runs' if study.spec.mix[application].runs else 'scenario'}"
     try:
-        return _adjusted(scenario, path)
+        return _adjusted(_with_all_nodes(scenario), path)
     except (InvalidFileError, InfeasiblePointError) as problem:
         raise study.refused(where, str(problem)) from None
     except UsageError as problem:
@@ -150,6 +150,13 @@ def adjustment_of(study: StudyFile, application: str) -> Adjustment:
             return Adjustment(note=f"not calibrated: {str(problem).partition(': ')[2]}")
         message = f"{problem}; reference runs must be of the present machine, {study.spec.present.platform}"
         raise study.refused(where, message) from None
+
+
+def _with_all_nodes(scenario: Scenario) -> Scenario:
+    """Scenario on the nodes of the platform's file, if the study states fewer: runs may have taken more of them."""
+    own = scenario.changed({path: value for path, value in scenario.overrides.items() if path != NODE_COUNT})
+    nodes, own_nodes = (its.program.parameters[NODE_COUNT].value for its in (scenario, own))
+    return own if float(own_nodes) > float(nodes) else scenario
 
 
 def _adjusted(scenario: Scenario, path: Path) -> Adjustment:
