@@ -137,7 +137,7 @@ def _equations(found: Findings) -> dict[tuple[str, str], list[tuple[str, str]]]:
     known: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for name, term in program.terms.items():
         if term.citation is not None and name not in constraints:
-            value = typographic(shown(found.at.masked_term(term), term.dimension, 4))
+            value = typographic(shown(name, found.at.masked_term(term), term.dimension, 4))
             known.setdefault((term.citation.equation, term.citation.source), []).append((name, value))
     return known
 
