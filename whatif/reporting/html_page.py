@@ -62,7 +62,9 @@ def write_report(
     the extra `report`.
     """
     if path.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"{path}: the report file must end in .html")
+        named, others = path.with_suffix(".html"), "`whatif run -o` writes tables and pictures"
+        further = "print that page from a browser" if path.suffix.lower() == ".pdf" else others
+        raise UsageError(f"{path}: the report file must end in .html: -o {named}; {further}")
     check_libraries()
     found = findings(request.scenario, request.grid, other, progress=progress)
     page = report_html(found, command, progress)
