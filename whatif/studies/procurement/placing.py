@@ -18,8 +18,9 @@ from whatif.schema.study_file import StudyFile
 from whatif.schema.study_spec import PRESENT, flattened, machine_path
 from whatif.schema.toml import parse_document
 from whatif.studies.calibration import Calibration, calibrate
-from whatif.studies.measured_runs import MeasuredRuns, measured_runs, stated_runs
+from whatif.studies.measured_runs import measured_runs, stated_runs
 from whatif.studies.run_accuracy import ITERATION, category_ratios
+from whatif.studies.run_predictions import MeasuredRuns
 from whatif.units import counted, format_quantity
 
 EFFECTIVENESS: Final = "platform.site.power_usage_effectiveness"
