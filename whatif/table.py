@@ -171,6 +171,13 @@ def share_text(value: float) -> str:
     return f"{format_quantity(100 * value, ONE, 3)}%"
 
 
+def number_text(name: str, value: float, dimension: Dimension, digits: int = 4) -> str:
+    """Text of a result with this name for people: a share in per cent, other numbers with their unit."""
+    return (
+        share_text(value) if names_share(name) and math.isfinite(value) else format_quantity(value, dimension, digits)
+    )
+
+
 def share_column(values: NDArray[Any]) -> Column:
     """Column of shares or relative errors, which people read in per cent."""
     return Column(values, ONE, is_share=True)

@@ -1230,6 +1230,8 @@ def test_a_sweep_with_some_possible_points(whatif_main):
     times = [row["total_time"] for row in json.loads(out)["rows"]]
     assert (times[0] == times[2] > 0, times[1]) == (True, None)
     assert "1 of 3 points infeasible: the memory of a rank (application.memory_size" in err
+    assert err.count("the memory of a rank") == 1
+    assert "infeasible at memory_size 17 GB\n" in err
     code, out, _ = whatif_main("run", "jacobi2d", *sweep, "--format", "csv")
     assert code == 0
     assert out.splitlines()[2].startswith("17000000000.0,,")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import whatif
 from tests.one_phase import one_phase
 from whatif.axes import Grid
 from whatif.core.derivation import explain
@@ -361,6 +362,23 @@ def test_the_budget_of_the_command_line(whatif_main, without_power):
     assert (code, "no machine has an answer" in text) == (4, True)
     assert "minife_devices itself states platform.node.gpu.peak_single_rate" in text
     assert "and 4 more: the same on every machine" in text
+
+
+def test_a_budget_warns_of_a_value_that_changes_neither_a_result_nor_a_limit():
+    """Energy is paid for where the cost is known, of rented nodes in addition to the rent."""
+    energy, lifetime = "platform.price.energy_price", "platform.price.lifetime"
+    given = {energy: "1 USD/kWh", lifetime: "1 year", "application.rank_count": 64}
+
+    def warned(platforms, *paths, **limits):
+        overrides = {path: given[path] for path in (*paths, "application.rank_count")}
+        found = whatif.budget("jacobi2d", platforms, overrides=overrides, **limits)
+        return [path for path in paths if any(f"--set {path}=" in note for note in found.remarks)]
+
+    assert warned(["frontier"], energy, power="1 MW") == [energy]
+    assert warned(["frontier"], energy, lifetime, power="1 MW") == []
+    assert warned(["aws_p5"], energy, lifetime, power="1 MW") == [lifetime]
+    assert warned(["aws_p5"], energy, lifetime, cost="50 MUSD") == []
+    assert warned(["frontier", "aws_p5"], energy, power="1 MW") == []
 
 
 def test_a_parameter_of_no_platform_in_a_budget_is_an_error(whatif_main):

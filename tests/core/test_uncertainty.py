@@ -308,6 +308,7 @@ def test_values_of_one_fit_are_one_factor():
     [only] = found.indices
     assert [path.rpartition(".")[2] for path in only.paths] == ["latency", "bandwidth"]
     assert_allclose([only.first, only.total], [1, 1], rtol=0.03, atol=0)
+    assert found.picture().rows[0].text == f"{only.total:.2f} ± {only.total_error:.2f}"
     assert len(found.summary()) == 1
 
 

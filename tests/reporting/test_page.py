@@ -338,7 +338,8 @@ def test_a_long_sweep_is_thinned_to_what_a_picture_shows():
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("jacobi2d", "-o", "r.pdf"), 2, "r.pdf: the report file must end in .html"),
+        (("jacobi2d", "-o", "r.pdf"), 2, "r.pdf: the report file must end in .html: -o r.html; print that page"),
+        (("jacobi2d", "-o", "r.svg"), 2, "-o r.html; `whatif run -o` writes tables and pictures"),
         (("nosuch", "-o", "r.html"), 3, "nosuch: no such file"),
         (("jacobi2d", "--against", "frontir", "-o", "r.html"), 2, "file; did you mean `frontier`?"),
         (("jacobi2d", "--sweep", "nosuch=1", "-o", "r.html"), 2, "no such parameter"),

@@ -118,8 +118,8 @@ def test_the_tables_have_the_numbers_of_the_views(found, page):
     }  # fmt: skip
     shown = [row for row in page.rows["commitments"] if row[0] != "application"]
     for row, its in zip(rows(found, "commitments"), shown, strict=True):
-        assert its[3:5] == [typeset(format_quantity(row[key], SECOND)) for key in ("time", "time p90")]
-        assert its[5:7] == [f"{row[key]:,.0f}" for key in ("jobs per day", "jobs per day p90")]
+        assert its[3:5] == [typeset(format_quantity(row[key], SECOND)) for key in ("time", "time 90% sure")]
+        assert its[5:7] == [f"{row[key]:,.0f}" for key in ("jobs per day", "jobs per day 90% sure")]
     equal = [row for row in rows(found, "jobs") if row["machine"] != "present"]
     assert [row[1] for row in page.rows["equal"][1:]] == [f"{row['equal nodes']:.4g}" for row in equal]
     turns = {row["value"]: row["turns at"] or "none" for row in rows(found, "turns")}

@@ -9,8 +9,8 @@ import whatif
 from tests.paths import ROOT
 from whatif.core.evaluate import evaluate
 from whatif.core.session import Session
-from whatif.errors import UsageError
-from whatif.studies import measured_runs, model_errors
+from whatif.errors import InvalidFileError, UsageError
+from whatif.studies import model_errors, run_predictions
 from whatif.studies.measured_points import sweep_measurements
 
 NAP = {
@@ -96,8 +96,8 @@ def test_runs_are_evaluated_some_at_a_time(monkeypatch):
         sizes.append(max(map(len, swept.values())))
         return evaluate(program, swept)
 
-    monkeypatch.setattr(measured_runs, "evaluate", counted)
-    monkeypatch.setattr(measured_runs, "_RUNS_AT_A_TIME", 3)
+    monkeypatch.setattr(run_predictions, "evaluate", counted)
+    monkeypatch.setattr(run_predictions, "_RUNS_AT_A_TIME", 3)
     parts = whatif.validate("jacobi2d")
     assert max(sizes) == 3
     assert sum(sizes) == len(whole.runs)
@@ -207,6 +207,30 @@ def test_nodes_of_runs_are_used_with_their_ranks(nap, tmp_path):
     uneven = runs(tmp_path, "ranks,nodes,sleep [s]\n6,1,1\n12,5,1\n")
     with pytest.raises(whatif.WhatifError, match=":3:1: nodes: 12 ranks do not fill 5 nodes evenly"):
         whatif.validate(nap, runs=uneven, overrides=stated)
+
+
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        (
+            "rank_count,sleep [ms],speed,doze [ms]\n6,1,1,1\n0,-1,1,1\n,1,1,1e999\n1.5,0,1,1\n",
+            ["0: speed", "3: rank_count", "3: sleep [ms]", "4: rank_count", "4: doze [ms]", "5: rank_count",
+             "5: sleep [ms]"],
+        ),
+        ("platform,sleep [ms]\nsummit,1\nsumit,1\nsumit,1\nlasen,1\n", ["3: ", "5: "]),
+        ("rank_count,sleep [ms]\n6,1\n9000000,1\n12,1\n8000000,1\n", ["3: ", "5: "]),
+        ("rank_count,sleep [ms],doze [ms]\n6,1,1\n12,1 2,3 4\n", ["3: sleep [ms]", "3: doze [ms]"]),
+    ],
+)  # fmt: skip
+def test_all_errors_of_a_file_are_reported_at_once(nap, tmp_path, text, problems):
+    with pytest.raises(InvalidFileError) as caught:
+        whatif.validate(nap, runs=runs(tmp_path, text))
+    assert [f"{item.line}: {item.key}" for item in caught.value.problems] == problems
+
+
+def test_the_first_errors_of_many_are_shown_and_the_others_counted(nap, tmp_path):
+    with pytest.raises(InvalidFileError, match=r"runs.csv:51:1: .*\nand 50 more problems$"):
+        whatif.validate(nap, runs=runs(tmp_path, "rank_count,sleep [ms]\n" + "6,-1\n" * 100))
 
 
 @pytest.mark.parametrize("word", ["TIMEOUT", "abc"])

@@ -134,12 +134,14 @@ def test_a_machine_commits_to_the_time_it_keeps(whatif_main):
     assert code == 0
     asked = Scenario.open("minimd", platform="frontier")
     upper = run_whole(asked, Grid(), Sampling(512, spreads={"assumed": 0.2})).bands.values["total_time"][2]
-    assert_allclose(rows["frontier"]["time p95"], upper, rtol=0.03, atol=0)
+    assert_allclose(rows["frontier"]["time 95% sure"], upper, rtol=0.03, atol=0)
     assert rows["frontier"]["grade"] == "assumed"
     _, out, err = whatif_main("compare", "minimd", *options[:-2], "--format", "json")
     assert "leads whatever" not in err
     assert "merit p5" in json.loads(out)["rows"][0]
-    assert_allclose(rows["frontier"]["speedup p95"], rows["summit"]["time"] / rows["frontier"]["time p95"], rtol=1e-12)
+    assert_allclose(
+        rows["frontier"]["speedup 95% sure"], rows["summit"]["time"] / rows["frontier"]["time 95% sure"], rtol=1e-12
+    )
     shown = whatif_main("compare", "minimd", *options, "--format", "html")[1]
     assert shown.startswith("<table>")
     assert "<td>frontier</td>" in shown
@@ -281,5 +283,5 @@ def test_of_rates_the_highest_is_the_best_and_the_low_end_is_committed():
     assert rates[best.platform] > rates[other.platform]
     assert_allclose(best.speedups["llama_serving"], rates[best.platform] / rates["dgx_h100"], rtol=1e-12, atol=0)
     assert best.chances.best > 0.5
-    committed = replace(found, show="commitment").table().columns["token rate p5"].values
+    committed = replace(found, show="commitment").table().columns["token rate 95% sure"].values
     assert committed[0] < rates[best.platform]

@@ -58,3 +58,11 @@ def test_an_infeasible_scenario_has_a_reason_instead_of_results():
 def test_wrong_arguments_are_refused(scenarios, options, message):
     with pytest.raises(UsageError, match=message):
         whatif.differences(*scenarios, **options)
+
+
+def test_shares_are_in_per_cent_as_in_other_tables():
+    found = whatif.differences("llama_training", "llama_training", platforms=["dgx_h100", "dgx_b200"])
+    first, second = found.results["model_utilisation"]
+    assert dict(found.rows())["model_utilisation"] == (f"{100 * first:.3g}%", f"{100 * second:.3g}%")
+    line = whatif.explain("llama_training", "model_utilisation", platform="dgx_h100").lines()[0]
+    assert line.startswith(f"training.model_utilisation: {100 * first:.3g}%  (")

@@ -16,7 +16,8 @@ from whatif.cli.values import FilePath
 @scenario_options
 @click.option("--sweep", "axes", multiple=True, metavar="PATH=SPEC", help="Sweep instead of the scenario's own.")
 @click.option("--against", metavar="NAME", help="Platform or scenario to explain the difference from: a name or file.")
-@click.option("-o", "--output", type=FilePath(path_type=Path, dir_okay=False), metavar="FILE.html", required=True)
+@click.option("-o", "--output", type=FilePath(path_type=Path, dir_okay=False), metavar="FILE.html", required=True,
+              help="Write the page to this file.")  # fmt: skip
 def command(scenario: str, output: Path, axes: tuple[str, ...], **options: Any) -> None:
     """Write a page on SCENARIO: results, pictures, sensitivities, equations, values with sources and grades, files.
 

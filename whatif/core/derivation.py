@@ -22,7 +22,7 @@ from whatif.models.quantities import FloatArray
 from whatif.plain_text import is_plain
 from whatif.plotting.presentable import Presentable
 from whatif.schema.parameters import worst
-from whatif.table import Table, warned
+from whatif.table import Table, number_text, warned
 from whatif.units import ONE, Dimension, Quantity, crossed, format_quantity
 from whatif.visible_text import visible, visible_json
 
@@ -183,7 +183,7 @@ class _Explainer:
         return Explanation(
             term.name,
             "",
-            shown(array, term.dimension),
+            shown(term.name, array, term.dimension),
             self._share(term, array),
             worst(grades),
             citation.source if citation else "",
@@ -212,14 +212,14 @@ def _terms_of_iteration(program: Program) -> set[str]:
     return names | {program.columns[name] for name in ("iteration_time", *CATEGORY_TIMES) if name in program.columns}
 
 
-def shown(array: FloatArray, dimension: Dimension, most: int = 9) -> str:
-    """One value with its unit, or the values of a small array, or the shape of a large one."""
+def shown(name: str, array: FloatArray, dimension: Dimension, most: int = 9) -> str:
+    """Texts of the values of a term: one value, or those of a small array, or the shape of a large one."""
     values = array.ravel()
     if values.size == 1:
-        return format_quantity(float(values[0]), dimension)
+        return number_text(name, float(values[0]), dimension)
     if values.size <= most:
-        return "[" + ", ".join(format_quantity(float(value), dimension) for value in values) + "]"
-    return f"array {crossed(array.shape)}, largest {format_quantity(float(np.max(values)), dimension)}"
+        return "[" + ", ".join(number_text(name, float(value), dimension) for value in values) + "]"
+    return f"array {crossed(array.shape)}, largest {number_text(name, float(np.max(values)), dimension)}"
 
 
 def lines(tree: Explanation, depth: int | None = None) -> Iterator[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 from whatif.axes import Grid
 from whatif.core.calibration_notes import model_notes
@@ -61,10 +62,17 @@ def _idle_overrides(scenario: Scenario, grid: Grid, programs: Collection[Program
     swept = grid.parameters()
     if any(its.parameters[path].structural for its in programs for path in swept if path in its.parameters):
         return
-    for path, text in scenario.overrides.items():
+    yield from idle_overrides({path: its for path, its in scenario.overrides.items() if path not in swept}, programs)
+
+
+def idle_overrides(
+    overrides: Mapping[str, Any], programs: Collection[Program], terms: Collection[str] = ()
+) -> Iterator[str]:
+    """Warning of overrides of numbers that no result, and none of some further terms, depends on."""
+    for path, text in overrides.items():
         found = [program for program in programs if path in program.parameters]
-        matters = any(its.parameters[path].structural or path in its.reached for its in found)
-        if found and not matters and path not in swept:
+        matters = any(its.parameters[path].structural or path in its.reached | its.upstream(terms) for its in found)
+        if found and not matters:
             yield f"warning: --set {path}={text}: no result depends on it, see `whatif sensitivity`"
 
 

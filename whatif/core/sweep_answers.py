@@ -37,6 +37,10 @@ class Answers(Presentable):
         """All sentences in one line."""
         return "; ".join(self.notes)
 
+    def sentence_without(self, reason: str) -> str:
+        """All sentences in one line, without a reason of infeasible points that is stated elsewhere."""
+        return "; ".join(note.removesuffix(f": {reason}") for note in self.notes)
+
     @property
     def optimum(self) -> Answer | None:
         """The best point; None if all results are the same, or none is feasible."""

@@ -24,6 +24,7 @@ from whatif.schema.expressions import Expression
 from whatif.schema.fields import Domain
 from whatif.schema.parameters import Parameter
 from whatif.schema.platform_spec import GRADES
+from whatif.units import in_percent
 
 SAMPLES: Final = "samples"
 """The name of the axis."""
@@ -41,6 +42,11 @@ Quantiles = tuple[FloatArray, FloatArray, FloatArray]
 def quantile_name(quantile: float) -> str:
     """Quantile in the name of a column: `p5`, `p97.5`."""
     return f"p{100 * quantile:g}"
+
+
+def commitment_name(name: str, probability: float) -> str:
+    """Name of the column of values that are met with a probability, of a time or a rate: `time 90% sure`."""
+    return f"{name} {in_percent(probability)} sure"
 
 
 @dataclass(frozen=True)

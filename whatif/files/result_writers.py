@@ -16,9 +16,9 @@ from whatif.atomic import atomic_file
 from whatif.core.result import CATEGORY_TIMES, Result
 from whatif.errors import UsageError
 from whatif.extras import install_command
-from whatif.table import Column, Table, names_share, share_text
+from whatif.table import Column, Table, number_text
 from whatif.table_writers import column_rows, csv_rows, markdown_rows, narrowed, omission
-from whatif.units import Dimension, format_quantity
+from whatif.units import Dimension
 from whatif.visible_text import visible_json
 
 if TYPE_CHECKING:
@@ -126,9 +126,7 @@ def _write_point(result: Result, out: TextIO) -> None:
 
 
 def _number(name: str, value: float, dimension: Dimension) -> str:
-    if not math.isfinite(value):
-        return "-"
-    return share_text(value) if names_share(name) else format_quantity(value, dimension)
+    return number_text(name, value, dimension) if math.isfinite(value) else "-"
 
 
 def _write_columns(results: Iterable[Result], out: TextIO, width: int | None) -> str:

@@ -32,6 +32,9 @@ from whatif.table import Table
 MOST_COLUMNS: Final = 2000
 """Columns of one file."""
 
+_MOST_PAIRS: Final = 3
+"""Most pairs of equal rows that a warning names."""
+
 UNNAMED: Final = "column_"
 """Before the number of a column without a heading."""
 
@@ -94,10 +97,33 @@ def ranks_of_nodes(sheet: RunSheet, nodes: NDArray[Any], ranks: NDArray[Any] | N
         raise refuse(sheet.file, "`nodes` needs a column of the ranks, such as `rank_count`", 0, "nodes")
     whole = np.isfinite(nodes) & (nodes > 0)
     share: NDArray[np.float64] = np.divide(ranks, nodes, out=np.zeros(len(ranks)), where=whole)
-    for run in np.flatnonzero(~(share >= 1) | (np.floor(share) != share)):
-        message = f"{ranks[run]:g} ranks do not fill {nodes[run]:g} nodes evenly"
-        raise refuse(sheet.file, message, int(sheet.lines[run]), "nodes")
+    problems = [
+        Problem(
+            sheet.file,
+            int(sheet.lines[run]),
+            1,
+            "nodes",
+            f"{ranks[run]:g} ranks do not fill {nodes[run]:g} nodes evenly",
+        )
+        for run in np.flatnonzero(~(share >= 1) | (np.floor(share) != share))
+    ]
+    if problems:
+        raise InvalidFileError(problems)
     return share
+
+
+def repeated_rows(sheet: RunSheet) -> Iterator[str]:
+    """Warning about rows that are equal in every column: repeated measurements rarely take exactly the same time."""
+    first: dict[str, int] = {}
+    pairs = []
+    for line, *row in zip(sheet.lines.tolist(), *(values.tolist() for values in sheet.values.values()), strict=True):
+        # As text, so that missing values, NaN, are equal.
+        same = first.setdefault(repr(row), line)
+        pairs += [(line, same)] if same != line else []
+    if pairs:
+        named = ", ".join(f"line {line} as line {same}" for line, same in pairs[:_MOST_PAIRS])
+        more = f" and {len(pairs) - _MOST_PAIRS:,} more" if len(pairs) > _MOST_PAIRS else ""
+        yield f"rows that are equal in every column count as separate runs: {named}{more}"
 
 
 def _cut_off(rows: SheetRows) -> InvalidFileError | None:

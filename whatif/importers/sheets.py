@@ -74,10 +74,9 @@ class SheetRows:
         self.count += len(lines)
 
     def refuse_wrong(self, positions: Iterable[int]) -> None:
-        """Raise `InvalidFileError` for a cell that is not a number in some columns."""
-        for at in positions:
-            if at in self.wrong:
-                raise self.wrong[at]
+        """Raise `InvalidFileError` with the first cell of each of some columns that is not a number."""
+        if problems := [item for at in positions if at in self.wrong for item in self.wrong[at].problems]:
+            raise InvalidFileError(problems)
 
     @property
     def remarks(self) -> list[str]:

@@ -62,7 +62,9 @@ def write_report(
     the extra `report`.
     """
     if path.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"{path}: the report file must end in .html")
+        named, others = path.with_suffix(".html"), "`whatif run -o` writes tables and pictures"
+        further = "print that page from a browser" if path.suffix.lower() == ".pdf" else others
+        raise UsageError(f"{path}: the report file must end in .html: -o {named}; {further}")
     check_libraries()
     found = findings(request.scenario, request.grid, other, progress=progress)
     page = report_html(found, command, progress)
@@ -137,7 +139,7 @@ def _equations(found: Findings) -> dict[tuple[str, str], list[tuple[str, str]]]:
     known: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for name, term in program.terms.items():
         if term.citation is not None and name not in constraints:
-            value = typographic(shown(found.at.masked_term(term), term.dimension, 4))
+            value = typographic(shown(name, found.at.masked_term(term), term.dimension, 4))
             known.setdefault((term.citation.equation, term.citation.source), []).append((name, value))
     return known
 

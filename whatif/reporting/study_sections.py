@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from whatif.core.uncertainty import quantile_name
+from whatif.core.uncertainty import commitment_name
 from whatif.reporting.sections import ReportItem, ReportTable, Section, picture_of
 from whatif.reporting.study_words import LIMITS
 from whatif.schema.study_spec import PRESENT
@@ -85,6 +85,7 @@ def _machine(found: Study, row: Row) -> dict[str, str]:
         "figure of merit": number(row["merit"]),
         "jobs per day": number(row["jobs per day"]),
         "price": number(row["price"], money),
+        "rent": number(row["rent"], money / SECOND),
         "cost over the lifetime": number(row["cost"], money),
         "power under load": number(row["power"], WATT),
         "energy for a day's work": number(energy, JOULE),
@@ -102,7 +103,7 @@ def _side_by_side(columns: Mapping[str, Mapping[str, str]]) -> ReportTable:
 def commitments(found: Study) -> Section:
     """Section on commitments: a table per bid."""
     rows = _rows(commitments_table(found))
-    level = quantile_name(found.confidence)
+    time, jobs = (commitment_name(name, found.confidence) for name in ("time", "jobs per day"))
     heads = ("application", "nodes", "ranks", "expected time", "time to commit to", "jobs per day",
              "jobs per day to commit to", "grade", "remarks")  # fmt: skip
     shown = len(heads) - (not any(row["remarks"] for row in rows))
@@ -110,8 +111,8 @@ def commitments(found: Study) -> Section:
     for bid in found.bids:
         cells = [
             (row["application"], number(row["nodes"]), number(_count(found, bid, row["application"], "rank_count")),
-             number(row["time"], SECOND), number(row[f"time {level}"], SECOND), number(row["jobs per day"]),
-             number(row[f"jobs per day {level}"]), row["grade"] or "-", row["remarks"] or "")
+             number(row["time"], SECOND), number(row[time], SECOND), number(row["jobs per day"]),
+             number(row[jobs]), row["grade"] or "-", row["remarks"] or "")
             for row in rows if row["bid"] == bid
         ]  # fmt: skip
         tables.append(ReportItem(title=bid, sheet=sheet(heads[:shown], (row[:shown] for row in cells), heads[-2:])))

@@ -11,7 +11,7 @@ from whatif.schema.study_spec import StudyMachine
 from whatif.studies.procurement.economics import Outcome
 from whatif.studies.procurement.study import Study
 from whatif.studies.procurement.study_tables import WORDS, chance
-from whatif.units import WATT, YEAR, counted, format_quantity, in_percent
+from whatif.units import SECOND, WATT, YEAR, counted, format_quantity, in_percent
 
 LIMITS: Final = {"capital": "capital", "cost": "the cost over the lifetime", "power": "power", "offer": "the offer"}
 """Limits of the number of nodes in words."""
@@ -93,9 +93,10 @@ def _work(found: Study, name: str) -> str:
 
 def _amounts(found: Study, its: Outcome) -> str:
     money = found.prices.dimension
-    price, cost, power = (float(item[0]) for item in (its.capital, its.ownership, its.power))
+    price, rent, cost, power = (float(item[0]) for item in (its.capital, its.rent, its.ownership, its.power))
     words = [
         f"at a price of {format_quantity(price, money)}" if price > 0 else "",
+        f"at a rent of {format_quantity(rent, money / SECOND)}" if rent > 0 else "",
         f"at a cost over the lifetime, with energy, of {format_quantity(cost, money)}" if cost > 0 else "",
         f"with {format_quantity(power, WATT)} under load" if math.isfinite(power) else "",
     ]

@@ -27,9 +27,10 @@ from whatif.studies.correction_candidates import (
     stages,
     without_corrections,
 )
-from whatif.studies.measured_runs import MeasuredRuns, measured_runs
+from whatif.studies.measured_runs import measured_runs
 from whatif.studies.model_errors import Accuracy, ModelErrors, RunsResult
 from whatif.studies.run_accuracy import own_cards
+from whatif.studies.run_predictions import MeasuredRuns
 from whatif.table import Table
 from whatif.units import ONE, counted, format_quantity
 

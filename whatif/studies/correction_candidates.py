@@ -20,7 +20,7 @@ from whatif.fitting.correction_choice import CorrectionProblem
 from whatif.models.quantities import FloatArray
 from whatif.schema.toml_text import rounded
 from whatif.schema.validated import platform_names
-from whatif.studies.measured_runs import MeasuredRuns
+from whatif.studies.run_predictions import MeasuredRuns
 from whatif.units import ONE, SECOND, Dimension, Quantity, format_quantity
 
 APPLICATION: Final = "calibration.application"

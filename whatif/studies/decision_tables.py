@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whatif.core.answer_words import gain, larger_is_better
+from whatif.core.uncertainty import commitment_name
 from whatif.table import Table
 from whatif.units import ONE, Dimension
 
@@ -63,10 +64,12 @@ def commitment_table(found: Ranking) -> Table:
     """
     sampling, what = found.sampling, _quantity(found)
     end = 0 if larger_is_better(found.dimension) else 2
-    upper = "" if sampling is None else f" {sampling.names[end]}"
+    committed_name, committed_gain = what, _gain(found)
+    if sampling is not None:
+        committed_name, committed_gain = (commitment_name(name, sampling.quantiles[2]) for name in (what, _gain(found)))
     columns: dict[str, Dimension | None] = {"platform": None, "application": None, "weight": ONE}
-    columns |= dict.fromkeys(["reference", what, f"{what}{upper}"], found.dimension)
-    columns |= {f"{_gain(found)}{upper}": ONE, "grade": None, "remarks": None}
+    columns |= dict.fromkeys(["reference", what, committed_name], found.dimension)
+    columns |= {committed_gain: ONE, "grade": None, "remarks": None}
     rows = []
     for its in found.standings:
         for name, answer in its.answers.items():

@@ -16,7 +16,8 @@ from whatif.core.session import SessionInputs
 from whatif.core.term import Program
 from whatif.errors import WhatifError
 from whatif.models.quantities import FloatArray
-from whatif.studies.measured_runs import MeasuredResult, MeasuredRuns, measured_runs
+from whatif.studies.measured_runs import measured_runs
+from whatif.studies.run_predictions import MeasuredResult, MeasuredRuns
 from whatif.studies.search import present_choice
 
 

@@ -1,10 +1,8 @@
-"""Measured runs of a scenario: a CSV file with the parameters of each run, and its measured results."""
+"""Reader of measured runs: a CSV file with the parameters of each run of a scenario, and its measured results."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,145 +10,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.axes import Axis
-from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import PLATFORM_PARAMETER, is_machine, parameter_points, swept_parameter
 from whatif.core.term import Program
-from whatif.errors import InvalidFileError, UsageError, WhatifError, did_you_mean
+from whatif.errors import InvalidFileError, Problem, UsageError, WhatifError, did_you_mean
 from whatif.importers.mapping import split_unit
 from whatif.importers.numbers import is_number
 from whatif.importers.run_columns import has_known_unit, size_of_unit, usual_heading
-from whatif.importers.runs_csv import RunSheet, ranks_of_nodes, read_run_sheet
+from whatif.importers.runs_csv import RunSheet, ranks_of_nodes, read_run_sheet, repeated_rows
 from whatif.importers.text import refuse
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
-from whatif.models.quantities import FloatArray
 from whatif.schema.parameters import Parameter
 from whatif.schema.toml import shown_path
+from whatif.studies.run_predictions import MOST_WRONG, MeasuredResult, MeasuredRuns
 from whatif.table import Column
-from whatif.units import ONE, UnitError, counted
+from whatif.units import ONE, UnitError
 from whatif.vocabulary import CATEGORIES
 
 REMARKS: Final = ("source", "note", "repetition")
 """Columns that are neither a parameter nor a result; they are not used."""
 _SUM: Final = " + "
 _PER_NODE: Final = "ranks_per_node"
-_OF_FILE: Final = " of "
-_RUNS_AT_A_TIME: Final = 8192
-"""Most runs of one evaluation: all terms of a run take about 10 kB."""
-_MOST_PAIRS: Final = 3
-"""Most pairs of equal rows that a warning names."""
-
-
-@dataclass(frozen=True, eq=False)
-class MeasuredResult:
-    """A measured result of each run, NaN where it is missing."""
-
-    name: str
-    """A result column, a phase, or phases joined by ` + `."""
-    parts: tuple[str, ...]
-    """Results that it is the sum of, as named by `Program.results`."""
-    category: str
-    column: Column
-
-    @property
-    def values(self) -> FloatArray:
-        """Measured values in base units."""
-        return np.asarray(self.column.values)
-
-
-@dataclass(frozen=True, eq=False)
-class MeasuredRuns:
-    """Runs of a file: their parameters as one axis, and their measured results."""
-
-    file: str
-    axis: Axis
-    results: tuple[MeasuredResult, ...]
-    lines: NDArray[np.int64]
-    warnings: tuple[str, ...] = ()
-    """How cells were read that are not numbers, such as failed runs, and rows that are equal in every column."""
-    notes: tuple[str, ...] = ()
-    """Usual headings that were taken as names of the scenario."""
-
-    def __len__(self) -> int:
-        return len(self.lines)
-
-    @property
-    def origin(self) -> str:
-        """Number of the runs, and the name of their file."""
-        return f"{counted(len(self), 'run')}{_OF_FILE}{Path(self.file).name}"
-
-    def determined(self, source: str) -> bool:
-        """Whether runs of this file determined the values of a source."""
-        return source.endswith(f"{_OF_FILE}{Path(self.file).name}")
-
-    def at(self, kept: NDArray[Any]) -> MeasuredRuns:
-        """Some of the runs, by their numbers or a mask, with the results that these have."""
-        parameters = {path: values[kept] for path, values in self.axis.parameters.items()}
-        some = (replace(result, column=replace(result.column, values=result.values[kept])) for result in self.results)
-        results = tuple(result for result in some if np.isfinite(result.values).any())
-        return replace(self, axis=Axis("runs", parameters), results=results, lines=self.lines[kept])
-
-    @cached_property
-    def points(self) -> NDArray[np.int64]:
-        """Number of the parameters of each run; repetitions have the same one."""
-        keys = list(zip(*(values.tolist() for values in self.axis.parameters.values()), strict=True))
-        numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-        return np.array([numbers[key] for key in keys])
-
-    @cached_property
-    def choices(self) -> tuple[tuple[dict[str, str], NDArray[np.int64]], ...]:
-        """Structural values of runs, and the numbers of the runs that share them."""
-        structural = {path: values for path, values in self.axis.parameters.items() if values.dtype == object}
-        found: dict[tuple[str, ...], list[int]] = {}
-        for run in range(len(self)):
-            found.setdefault(tuple(str(values[run]) for values in structural.values()), []).append(run)
-        return tuple((dict(zip(structural, key, strict=True)), np.array(runs)) for key, runs in found.items())
-
-    def parts(self, scenario: Scenario) -> Iterator[tuple[Program, dict[str, FloatArray], NDArray[np.int64]]]:
-        """Program, numeric parameters and run numbers of runs that share a compilation, `_RUNS_AT_A_TIME` at most."""
-        for structural, runs in self.choices:
-            try:
-                program = scenario.program_at(structural)
-            except InvalidFileError as problem:
-                raise self.refused(int(runs[0]), problem.problems[0].message) from None
-            for first in range(0, len(runs), _RUNS_AT_A_TIME):
-                some = runs[first : first + _RUNS_AT_A_TIME]
-                yield program, self._numeric(some), some
-
-    def _numeric(self, runs: NDArray[np.int64]) -> dict[str, FloatArray]:
-        parameters = self.axis.parameters.items()
-        return {path: values[runs].astype(np.float64) for path, values in parameters if values.dtype != object}
-
-    def predicted(self, scenario: Scenario) -> dict[str, FloatArray]:
-        """Predictions of the measured results by name, a value for each run.
-
-        Raise `InvalidFileError` with the line of a run that is infeasible in the model.
-        """
-        found = {result.name: np.full(len(self), np.nan) for result in self.results}
-        for program, numeric, runs in self.parts(scenario):
-            evaluation = evaluate(program, numeric)
-            reasons = evaluation.reason()
-            if reasons is not None:
-                at = int(np.argmax(np.broadcast_to(reasons, runs.shape) != ""))
-                raise self.refused(int(runs[at]), f"infeasible: {np.broadcast_to(reasons, runs.shape)[at]}")
-            for result in self.results:
-                terms = (program.term_of(part) for part in result.parts)
-                found[result.name][runs] = sum(evaluation.masked(term) for term in terms)
-        return found
-
-    def remarks(self, scenario: Scenario) -> tuple[str, ...]:
-        """Their file, its notes and warnings, and overrides without effect, as every run states the parameter."""
-        paths = [path for path in scenario.overrides if path in self.axis.parameters]
-        without_effect = (f"{path}: the override has no effect, as the runs state it" for path in paths)
-        return (
-            f"measured runs: {self.file}",
-            *self.notes,
-            *(f"warning: {text}" for text in (*self.warnings, *without_effect)),
-        )
-
-    def refused(self, run: int, message: str) -> InvalidFileError:
-        """Error about one run, with its line."""
-        return refuse(self.file, message, int(self.lines[run]))
 
 
 def is_heading(name: str, program: Program) -> bool:
@@ -204,33 +84,47 @@ class _Reader:
     def __init__(self, program: Program, sheet: RunSheet) -> None:
         self.program = program
         self.sheet = sheet
+        self.parameters: dict[str, NDArray[Any]] = {}
+        self.results: dict[str, MeasuredResult] = {}
 
     def runs(self) -> MeasuredRuns:
-        parameters: dict[str, NDArray[Any]] = {}
-        results: dict[str, MeasuredResult] = {}
+        """Runs of the file. Raise `InvalidFileError` with the problems of all columns."""
+        problems: list[Problem] = []
         for heading, values in self._columns().items():
-            name = self._name(heading)
-            if name in REMARKS:
-                continue
-            path = self._path(name)
-            if path in parameters or name in results:
-                raise self._refused(heading, f"a second column of `{path or name}`")
-            if path is not None:
-                parameters[path] = self._parameter(path, heading, values)
-            else:
-                results[name] = self._result(name, heading, values)
-        if not results:
+            try:
+                self._take(heading, values)
+            except InvalidFileError as error:
+                problems += error.problems
+        if problems:
+            raise InvalidFileError(sorted(problems, key=lambda its: its.line))
+        self._check()
+        axis, results, sheet = Axis("runs", self.parameters), tuple(self.results.values()), self.sheet
+        warnings = (*sheet.warnings, *repeated_rows(sheet))
+        return MeasuredRuns(sheet.file, axis, results, sheet.lines, warnings, tuple(self._notes()))
+
+    def _take(self, heading: str, values: NDArray[Any]) -> None:
+        """Add a column to the parameters or to the results."""
+        name = self._name(heading)
+        if name in REMARKS:
+            return
+        path = self._path(name)
+        if path in self.parameters or name in self.results:
+            raise self._refused(heading, f"a second column of `{path or name}`")
+        if path is not None:
+            self.parameters[path] = self._parameter(path, heading, values)
+        else:
+            self.results[name] = self._result(name, heading, values)
+
+    def _check(self) -> None:
+        """Refuse a file without results of one unit, or without parameters."""
+        if not self.results:
             known = ", ".join(self._result_names()[:8])
             raise refuse(self.sheet.file, f"no measured result among the columns; results: {known}, ..")
-        kinds = {result.column.dimension for result in results.values()}
-        if len(kinds) > 1:
-            units = " and ".join(sorted(map(str, kinds)))
-            raise refuse(self.sheet.file, f"results in {units}: a file holds results of one unit")
-        if not parameters:
+        units = sorted({str(result.column.dimension) for result in self.results.values()})
+        if len(units) > 1:
+            raise refuse(self.sheet.file, f"results in {' and '.join(units)}: a file holds results of one unit")
+        if not self.parameters:
             raise refuse(self.sheet.file, "no parameter among the columns, such as `platform` or `rank_count`")
-        axis, sheet = Axis("runs", parameters), self.sheet
-        warnings = (*sheet.warnings, *_repeated_rows(sheet))
-        return MeasuredRuns(sheet.file, axis, tuple(results.values()), sheet.lines, warnings, tuple(self._notes()))
 
     def _columns(self) -> dict[str, NDArray[Any]]:
         """Columns by heading; a column of nodes becomes the ranks of a node."""
@@ -294,21 +188,23 @@ class _Reader:
             raise self._refused(heading, str(problem)) from None
         if values.dtype != object:
             return self._numbers(parameter, heading, values)
-        for run in np.flatnonzero(values == ""):
-            raise self._refused(heading, "empty: every run needs a value", int(run))
+        self._refuse_runs(heading, np.flatnonzero(values == ""), lambda run: "empty: every run needs a value")
         try:
             return parameter_points(path, values.tolist(), self.program, DEFAULT_MAXIMUM_POINTS)
         except WhatifError as problem:
-            raise self._refused(heading, *self._first_wrong(path, values, problem)) from None
+            alone = self._wrong_alone(path, values)
+            self._refuse_runs(heading, np.array(list(alone), dtype=np.int64), alone.__getitem__)
+            raise self._refused(heading, str(problem).removeprefix(f"sweep `{path}`: ")) from None
 
-    def _first_wrong(self, path: str, values: NDArray[Any], problem: WhatifError) -> tuple[str, int | None]:
-        """Reason why the values of a column are refused, and the run of the first one that is refused alone."""
+    def _wrong_alone(self, path: str, values: NDArray[Any]) -> dict[int, str]:
+        """Reasons why values of a column are refused alone, by the first run with each."""
+        found = {}
         for value, run in zip(*np.unique(values.astype(str), return_index=True), strict=True):
             try:
                 parameter_points(path, [str(value)], self.program, DEFAULT_MAXIMUM_POINTS)
             except WhatifError as own:
-                return str(own).removeprefix(f"sweep `{path}`: "), int(run)
-        return str(problem).removeprefix(f"sweep `{path}`: "), None
+                found[int(run)] = str(own).removeprefix(f"sweep `{path}`: ")
+        return found
 
     def _numbers(self, parameter: Parameter | None, heading: str, values: NDArray[Any]) -> NDArray[Any]:
         if parameter is None or parameter.field is None:
@@ -317,29 +213,31 @@ class _Reader:
         if column.dimension != parameter.dimension:
             expected = f"in {parameter.dimension}" if parameter.dimension != ONE else "a number without a unit"
             raise self._refused(heading, f"is {_unit(column)}; {parameter.path} is {expected}")
-        for run in np.flatnonzero(np.isnan(column.values)):
-            raise self._refused(
-                heading, self._word(heading, int(run)) or "no number: every run needs a value", int(run)
-            )
-        for run in np.flatnonzero(~parameter.field.domain.accepts(column.values)):
-            allowed = parameter.field.domain.describe(parameter.dimension, values[run])
-            raise self._refused(heading, f"{values[run]:g} is not allowed; it must be {allowed}", int(run))
+        domain, missing = parameter.field.domain, np.isnan(column.values)
+
+        def reason(run: int) -> str:
+            if missing[run]:
+                return self._word(heading, run) or "no number: every run needs a value"
+            allowed = domain.describe(parameter.dimension, values[run])
+            return f"{values[run]:g} is not allowed; it must be {allowed}"
+
+        self._refuse_runs(heading, np.flatnonzero(missing | ~domain.accepts(column.values)), reason)
         return column.values
 
     def _result(self, name: str, heading: str, values: NDArray[Any]) -> MeasuredResult:
         parts = _parts_of(name, self.program)
         assert parts is not None
         if values.dtype == object:
-            first, text = next((run, text) for run, text in enumerate(values) if text and not is_number(text))
-            message = f"`{text[:40]}` is not a number; state the unit in the heading: `{name} [us]`"
-            raise self._refused(heading, message, first)
+            wrong = np.array([bool(text) and not is_number(text) for text in values])
+            advice = f"is not a number; state the unit in the heading: `{name} [us]`"
+            self._refuse_runs(heading, np.flatnonzero(wrong), lambda run: f"`{values[run][:40]}` {advice}")
         column, expected = self._column(heading, values), self.program.dimension_of(parts[0])
         if column.dimension != expected:
             raise self._refused(heading, f"is {_unit(column)}; it must be in {expected}: `{name} [{expected}]`")
-        for run in np.flatnonzero(np.isinf(column.values) | (column.values <= 0)):
-            low = "a measured value must be greater than 0; leave the cell empty if the run has none"
-            rule = "too large for a 64-bit float" if values[run] > 0 else low
-            raise self._refused(heading, f"{values[run]:g}: {rule}", int(run))
+        low, high = "must be greater than 0; leave the cell empty if the run has none", "too large for a 64-bit float"
+        rules = np.where(values > 0, high, f"a measured value {low}")
+        wrong = np.flatnonzero(np.isinf(column.values) | (column.values <= 0))
+        self._refuse_runs(heading, wrong, lambda run: f"{values[run]:g}: {rules[run]}")
         if not np.isfinite(column.values).any():
             raise self._refused(heading, self._word(heading, 0) or "no values", 0)
         return MeasuredResult(name, parts, self._category(name, parts), column)
@@ -364,23 +262,14 @@ class _Reader:
         word = self.sheet.words.get(heading, {}).get(int(self.sheet.lines[run]), "")
         return f"`{word[:40]}` is not a number" if word else ""
 
+    def _refuse_runs(self, heading: str, runs: NDArray[np.int64], message: Callable[[int], str]) -> None:
+        """Raise `InvalidFileError` with a problem of each of some runs, if there are any."""
+        if found := [self._refused(heading, message(run), run) for run in runs[:MOST_WRONG].tolist()]:
+            raise InvalidFileError([its.problems[0] for its in found])
+
     def _refused(self, heading: str, message: str, run: int | None = None) -> InvalidFileError:
         line = 0 if run is None else int(self.sheet.lines[run])
         return refuse(self.sheet.file, message, line, heading[:80])
-
-
-def _repeated_rows(sheet: RunSheet) -> Iterator[str]:
-    """Warning about rows that are equal in every column: repeated measurements rarely take exactly the same time."""
-    first: dict[str, int] = {}
-    pairs = []
-    for line, *row in zip(sheet.lines.tolist(), *(values.tolist() for values in sheet.values.values()), strict=True):
-        # As text, so that missing values, NaN, are equal.
-        same = first.setdefault(repr(row), line)
-        pairs += [(line, same)] if same != line else []
-    if pairs:
-        named = ", ".join(f"line {line} as line {same}" for line, same in pairs[:_MOST_PAIRS])
-        more = f" and {len(pairs) - _MOST_PAIRS:,} more" if len(pairs) > _MOST_PAIRS else ""
-        yield f"rows that are equal in every column count as separate runs: {named}{more}"
 
 
 def _unit(column: Column) -> str:

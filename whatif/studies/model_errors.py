@@ -15,8 +15,9 @@ from whatif.errors import ToleranceError, UsageError
 from whatif.files.calibration_file import validated_text, write_scenario
 from whatif.models.quantities import FloatArray
 from whatif.schema.accuracy import AccuracyCard
-from whatif.studies.measured_runs import MeasuredResult, MeasuredRuns, measured_runs
+from whatif.studies.measured_runs import measured_runs
 from whatif.studies.run_accuracy import own_cards
+from whatif.studies.run_predictions import MeasuredResult, MeasuredRuns
 from whatif.studies.study_result import StudyResult
 from whatif.table import Column, Table, share_column, text_column
 from whatif.units import ONE, Dimension, counted

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from whatif.axes import Grid
-from whatif.core.energy import BUSY_POWER, OWNED_COST, PRICE, node_capital
+from whatif.core.energy import BUSY_POWER, NODE_CAPITAL, OWNED_COST, PRICE, node_capital
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.parameter_paths import NODES_NEEDED
+from whatif.core.request_notes import idle_overrides
 from whatif.core.result import result_of
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
@@ -98,7 +99,16 @@ def budget_study(
     stated = {name: _limit(name, limit) for name, limit in budget.items() if limit is not None}
     found = offers(scenarios, list(dict.fromkeys(platforms)), checked_limits(stated))
     answered = [scenarios[row.scenario].moved(row.platform) for row in found if not row.reason]
-    return Offers(found, remarks=values_on_all_platforms(*scenarios.values())).about(*answered)
+    remarks = (*values_on_all_platforms(*scenarios.values()), *_idle(answered, stated))
+    return Offers(found, remarks=remarks).about(*answered)
+
+
+def _idle(answered: Sequence[Scenario], limits: Iterable[str]) -> Iterator[str]:
+    """Warning of overrides, which are those of all scenarios, that change neither a result nor a limit."""
+    terms = {"capital": (NODE_CAPITAL, f"{PRICE}.node_price"), "cost": (OWNED_COST,), "power": (BUSY_POWER,)}
+    further = [term for name in limits for term in terms[name]]
+    overrides = {path: text for scenario in answered for path, text in scenario.overrides.items()}
+    yield from idle_overrides(overrides, [scenario.program for scenario in answered], further)
 
 
 def _limit(name: str, limit: str | Quantity) -> Quantity:

@@ -15,7 +15,7 @@ from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.schema.accuracy import AccuracyCard
 from whatif.schema.validated import platform_names
-from whatif.studies.measured_runs import MeasuredResult, MeasuredRuns
+from whatif.studies.run_predictions import MeasuredResult, MeasuredRuns
 
 ITERATION: Final = "iteration"
 _PRIOR_RUNS: Final = 3

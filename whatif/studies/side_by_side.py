@@ -15,8 +15,8 @@ from whatif.core.result import Result, array_of, result_of
 from whatif.core.term import Program
 from whatif.schema.parameters import Parameter
 from whatif.studies.study_result import StudyResult
-from whatif.table import Table
-from whatif.units import Dimension, format_quantity
+from whatif.table import Table, number_text
+from whatif.units import Dimension
 
 ITERATION: Final = "iteration_time"
 _EXACT: Final = 17
@@ -61,7 +61,7 @@ class SideBySide(StudyResult):
     def rows(self, digits: int = 4) -> list[tuple[str, tuple[str, ...]]]:
         """The same in words: a name, and the text of each scenario."""
         results = [
-            (name, tuple(_number(number, self.dimensions[name], digits) for number in numbers))
+            (name, tuple(_number(name, number, self.dimensions[name], digits) for number in numbers))
             for name, numbers in self.results.items()
         ]
         return results + [(path, tuple(map(_text, pair))) for path, pair in self.values.items()]
@@ -143,5 +143,5 @@ def _text(parameter: Parameter | None) -> str:
     return _MISSING if parameter is None else parameter.text()
 
 
-def _number(number: float, dimension: Dimension, digits: int) -> str:
-    return format_quantity(number, dimension, digits) if np.isfinite(number) else _MISSING
+def _number(name: str, number: float, dimension: Dimension, digits: int) -> str:
+    return number_text(name, number, dimension, digits) if np.isfinite(number) else _MISSING

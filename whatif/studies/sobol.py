@@ -93,7 +93,7 @@ class Variance(StudyResult):
     def picture(self) -> BarChart:
         """Bars of the total indices."""
         rows = [
-            BarRow(short_path(", ".join(its.paths)), 0.0, its.total, LESS, f"{its.total:.0%} ± {its.total_error:.0%}")
+            BarRow(short_path(", ".join(its.paths)), 0.0, its.total, LESS, f"{its.total:.2f} ± {its.total_error:.2f}")
             for its in self.indices[:MOST_BARS]
             if its.total > 0
         ]

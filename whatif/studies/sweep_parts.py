@@ -104,7 +104,9 @@ class SweepParts(Presentable):
     @property
     def remarks(self) -> tuple[str, ...]:
         """Extrapolations, missing samples, grades, reasons of infeasible points, and the answers of the sweep."""
-        notes, sentence = self.tally.notes(self.request.grid), self.answers().sentence
+        notes, reasons = self.tally.notes(self.request.grid), self.tally.reasons
+        # Of several reasons the sentence states the one of its place.
+        sentence = self.answers().sentence_without(reasons[0] if len(reasons) == 1 else "")
         if self._measured is not None and self._measured.remark:
             notes = (*notes, self._measured.remark)
         notes = (*notes, self._omission) if self._omission else notes

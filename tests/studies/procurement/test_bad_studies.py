@@ -158,11 +158,19 @@ def test_an_application_that_fits_nowhere(tmp_path):
 
 def test_an_application_that_the_present_machine_cannot_run(tmp_path):
     path = study_file(tmp_path)
-    with pytest.raises(
-        InvalidFileError,
-        match=r"mix.a: the present machine cannot run it: 600 ranks need 150 nodes, the machine has 100",
-    ):
-        whatif.study(path, overrides={"mix.a.overrides.application.rank_count": 600})
+    ranks = {f"mix.{name}.overrides.application.rank_count": 600 for name in "ab"}
+    with pytest.raises(InvalidFileError) as caught:
+        whatif.study(path, overrides=ranks)
+    reason = "the present machine cannot run it: 600 ranks need 150 nodes, the machine has 100"
+    assert [(item.key, item.message) for item in caught.value.problems] == [
+        (
+            f"mix.{name}",
+            f"{reason}; lower `mix.{name}.overrides.application.rank_count`, or leave it out with `weight = 0`",
+        )
+        for name in "ab"
+    ]
+    changed = {"mix.a.overrides.application.rank_count": 400, "mix.b.weight": 0}
+    assert whatif.study(path, overrides={**ranks, **changed}).winner
 
 
 @pytest.mark.parametrize(
@@ -279,4 +287,7 @@ def test_an_application_that_takes_no_time_is_refused(tmp_path):
     path = study_file(tmp_path)
     (tmp_path / "b.toml").write_text(one_phase("0 s", ranks=12))
     problem = problem_of(path)
-    assert (problem.key, problem.message) == ("mix.b", "the present machine cannot run it: a job takes no time")
+    assert (problem.key, problem.message) == (
+        "mix.b",
+        "the present machine cannot run it: a job takes no time; leave it out with `weight = 0`",
+    )

@@ -13,6 +13,7 @@ from tests.studies.procurement.studies_at_hand import BIDS, LASSEN, LIMITS, SUMM
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError
 from whatif.files.study_template import study_template
+from whatif.reporting.study_page import study_html
 from whatif.schema.study_file import open_study
 from whatif.schema.toml import parse_document
 from whatif.studies.calibration import calibrate
@@ -165,6 +166,30 @@ def test_rented_nodes_cost_rent_and_energy(tmp_path):
     assert np.isnan(its.capital[0])
     hours = 24000
     assert_allclose(its.ownership[0], 50 * hours * (2 + SUMMIT[0] * 0.36e-3), rtol=1e-12, atol=0)
+
+
+def test_a_rented_bid_shows_its_rent_and_its_fixed_price(tmp_path):
+    rented = '[bids.{}]\nplatform = "summit"\nnode_rate = "2 USD/h"\nnode_count = 50\n'
+    fixed = 'fixed_price = "100 kUSD"\ndiscount = 0.1\n'
+    path = study_file(tmp_path, bids=BIDS + rented.format("whole") + fixed + rented.format("plain"))
+    found = whatif.study(path)
+    shown = {row["machine"]: (row["price"], row["rent"]) for row in found.to_dict()["rows"]}
+    assert shown["plain"] == (None, pytest.approx(50 * 2 / 3600, rel=1e-12))
+    assert shown["whole"] == (pytest.approx(90e3, rel=1e-12), pytest.approx(0.9 * 50 * 2 / 3600, rel=1e-12))
+    assert shown["three"] == (2.7e6, None)
+    equal = {row["machine"]: row["equal money"] for row in replace(found, show="jobs").to_dict()["rows"]}
+    assert equal["whole"] is None
+    assert equal["three"] is not None
+    page = study_html(found, "")
+    assert "90 kUSD" in page
+    assert "90 USD/h" in page
+    swept = whatif.study(path, sweep={"bids.whole.node_rate": ["2 USD/h"]}).to_dict()
+    assert next(row["rent"] for row in swept["rows"] if row["bid"] == "whole") == pytest.approx(0.025, rel=1e-12)
+    assert (
+        whatif.study(path, overrides={"limits.capital": "90 kUSD"})
+        .summary()[-1]
+        .startswith("whole: price 90 kUSD, rent 90 USD/h, cost over the lifetime")
+    )
 
 
 def test_a_fixed_price_above_the_limit_leaves_no_node_to_rent(tmp_path):
@@ -354,6 +379,15 @@ def test_a_target_counts_the_correction_of_the_times(tmp_path):
         (tmp_path / "runs.csv").write_text("\n".join(["rank_count,iteration_time [s]", *lines, ""]))
         nodes.append(whatif.study(path).required["it", "e"].count)
     assert nodes[1] > 1.5 * nodes[0]
+
+
+def test_runs_on_more_nodes_than_the_present_machine_has_calibrate_it():
+    """Those of Jacobi2D took up to 32 nodes of Lassen."""
+    ranks = {f"mix.{name}.overrides.application.rank_count": 16 for name in ("heat", "elements", "particles")}
+    few, all_ = (whatif.study("successor", overrides={**ranks, "present.node_count": nodes}) for nodes in (8, 792))
+    assert [its.note for its in few.jobs.adjustments.values()] == [its.note for its in all_.jobs.adjustments.values()]
+    assert few.outcomes["present"].node_count[0] == 8
+    assert_allclose(few.bids["superchips"].throughput, 99 * all_.bids["superchips"].throughput, rtol=1e-9, atol=0)
 
 
 def test_runs_far_from_the_prediction_are_a_warning(tmp_path):

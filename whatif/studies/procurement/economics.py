@@ -80,7 +80,9 @@ class Outcome:
     node_price: FloatArray
     """Price of one node, with its discount; 0 without one."""
     capital: FloatArray
-    """Price of the machine; NaN if rented."""
+    """Price of the machine: of a rented one its fixed price, NaN without one."""
+    rent: FloatArray
+    """Rent of all nodes in money/s; NaN if bought."""
     ownership: FloatArray
     """Cost over the lifetime: price or rent, and energy of jobs."""
     costs: FloatArray
@@ -91,6 +93,11 @@ class Outcome:
     """Reason why the mix cannot run; empty if it can."""
     reasons: tuple[str, ...] = ()
     """Reason why each application cannot run; empty if it can."""
+
+    @property
+    def bought_node_price(self) -> float:
+        """Price of one node with its share of what comes with the nodes; NaN if it is rented or has no price."""
+        return float("nan") if np.isfinite(self.rent[0]) else float(self.capital[0] / self.node_count[0])
 
     def score(self, criterion: str) -> FloatArray:
         """Number that ranks bids, larger is better."""
@@ -179,14 +186,21 @@ def _over(counts: NDArray[np.bool_], weights: FloatArray, values: FloatArray) ->
 
 def _costs(
     mix: Mix, prices: PriceList, terms: Terms, size: _Size, mean_power: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Price of the machine, its cost over the lifetime, and the cost of one job of each application."""
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Price of the machine, its rent, its cost over the lifetime, and the cost of one job of each application."""
+    rent = np.full_like(size.nodes, np.nan)
     capital = prices.fixed + size.nodes * (size.each if prices.node_prices else np.nan)
     rate = capital / (size.nodes * terms.working_time)
     if prices.rate is not None:
-        capital, rate = np.full_like(size.nodes, np.nan), prices.rate + prices.fixed / (size.nodes * terms.working_time)
+        capital, rent = _up_front(prices, size), size.nodes * prices.rate
+        rate = prices.rate + prices.fixed / (size.nodes * terms.working_time)
     owned = size.nodes * terms.working_time * (rate + _paid(prices, terms, mean_power))
-    return capital, owned, mix.node_time * rate + _paid(prices, terms, mix.energy)
+    return capital, rent, owned, mix.node_time * rate + _paid(prices, terms, mix.energy)
+
+
+def _up_front(prices: PriceList, size: _Size) -> FloatArray:
+    """Fixed price of a rented machine; NaN without one."""
+    return np.where(np.isfinite(size.nodes) & (np.asarray(prices.fixed) > 0), prices.fixed, np.nan)
 
 
 def _paid(prices: PriceList, terms: Terms, energy: FloatArray) -> FloatArray:

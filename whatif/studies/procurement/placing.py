@@ -18,8 +18,9 @@ from whatif.schema.study_file import StudyFile
 from whatif.schema.study_spec import PRESENT, flattened, machine_path
 from whatif.schema.toml import parse_document
 from whatif.studies.calibration import Calibration, calibrate
-from whatif.studies.measured_runs import MeasuredRuns, measured_runs, stated_runs
+from whatif.studies.measured_runs import measured_runs, stated_runs
 from whatif.studies.run_accuracy import ITERATION, category_ratios
+from whatif.studies.run_predictions import MeasuredRuns
 from whatif.units import counted, format_quantity
 
 EFFECTIVENESS: Final = "platform.site.power_usage_effectiveness"
@@ -142,7 +143,7 @@ def adjustment_of(study: StudyFile, application: str) -> Adjustment:
         return Adjustment()
     where = f"mix.{application}.{'runs' if study.spec.mix[application].runs else 'scenario'}"
     try:
-        return _adjusted(scenario, path)
+        return _adjusted(_with_all_nodes(scenario), path)
     except (InvalidFileError, InfeasiblePointError) as problem:
         raise study.refused(where, str(problem)) from None
     except UsageError as problem:
@@ -150,6 +151,13 @@ def adjustment_of(study: StudyFile, application: str) -> Adjustment:
             return Adjustment(note=f"not calibrated: {str(problem).partition(': ')[2]}")
         message = f"{problem}; reference runs must be of the present machine, {study.spec.present.platform}"
         raise study.refused(where, message) from None
+
+
+def _with_all_nodes(scenario: Scenario) -> Scenario:
+    """Scenario on the nodes of the platform's file, if the study states fewer: runs may have taken more of them."""
+    own = scenario.changed({path: value for path, value in scenario.overrides.items() if path != NODE_COUNT})
+    nodes, own_nodes = (its.program.parameters[NODE_COUNT].value for its in (scenario, own))
+    return own if float(own_nodes) > float(nodes) else scenario
 
 
 def _adjusted(scenario: Scenario, path: Path) -> Adjustment:

@@ -229,10 +229,8 @@ def _present_nodes(file: StudyFile, jobs: Jobs) -> float:
 
 def _check(file: StudyFile, jobs: Jobs, prices: Prices) -> None:
     """Refuse applications that the present machine cannot run, and what a limit or the criterion lacks."""
-    for name, job in jobs.of(PRESENT).items():
-        if job.reason and file.spec.mix[name].weight:
-            raise file.refused(f"mix.{name}", f"the present machine cannot run it: {job.reason}")
     problems = [
+        *_unable(file, jobs),
         *_unknown_targets(file, jobs),
         *without_price(file, prices),
         *without_node_price(file, prices),
@@ -242,6 +240,15 @@ def _check(file: StudyFile, jobs: Jobs, prices: Prices) -> None:
     ]
     if problems:
         raise InvalidFileError(problems)
+
+
+def _unable(file: StudyFile, jobs: Jobs) -> Iterator[Problem]:
+    """Problems of applications that the present machine cannot run, and what to change."""
+    for name, job in jobs.of(PRESENT).items():
+        if job.reason and file.spec.mix[name].weight:
+            fewer = f"lower `mix.{name}.overrides.application.rank_count`, or " if job.lacks_nodes else ""
+            message = f"the present machine cannot run it: {job.reason}; {fewer}leave it out with `weight = 0`"
+            yield file.problem(f"mix.{name}", message)
 
 
 def _unknown_targets(file: StudyFile, jobs: Jobs) -> Iterator[Problem]:

@@ -45,6 +45,8 @@ class StudyJob:
     """Time as `whatif run` has it: without the mean error of the models, and without the factor of the runs."""
     reason: str = ""
     """Reason why the job cannot run; empty if it can."""
+    lacks_nodes: bool = False
+    """Whether its ranks need more nodes than the machine has."""
     grade: str = ""
     """Lowest grade of the values that its time rests on."""
     unknown: tuple[str, ...] = ()
@@ -170,6 +172,7 @@ def _evaluated(scenario: Scenario, sampling: Sampling) -> StudyJob:
         power,
         float(plain.column("total_time")),
         reason=_reason(plain),
+        lacks_nodes=_needs_more_nodes(plain),
         grade=program.grade,
         unknown=program.missing.get("total_energy", ()),
         outside=tuple(extrapolations(plain)),
@@ -188,12 +191,15 @@ def _empty_places(evaluation: Evaluation) -> Iterator[str]:
 
 def _reason(evaluation: Evaluation) -> str:
     """Reason why a job cannot run; a job that needs more nodes than available has no other."""
-    needed, available = (float(evaluation.values[term]) for term in (NODES_NEEDED, NODE_COUNT))
-    if needed > available:
-        ranks = float(evaluation.values[RANK_COUNT])
+    if _needs_more_nodes(evaluation):
+        ranks, needed, available = (float(evaluation.values[term]) for term in (RANK_COUNT, NODES_NEEDED, NODE_COUNT))
         return f"{ranks:,.0f} ranks need {needed:,.0f} nodes, the machine has {available:,.0f}"
     takes_no_time = float(evaluation.column("total_time")) == 0
     return "a job takes no time" if takes_no_time else evaluation.obstacle()
+
+
+def _needs_more_nodes(evaluation: Evaluation) -> bool:
+    return float(evaluation.values[NODES_NEEDED]) > float(evaluation.values[NODE_COUNT])
 
 
 def amounts_of(program: Program) -> tuple[str, str, str, str]:

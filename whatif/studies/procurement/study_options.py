@@ -28,7 +28,7 @@ class Option:
         the price. NaN for a bid without a price, and where the option does not move the throughput.
         """
         one, other = before.outcomes[bid], self.study.outcomes[bid]
-        each = one.capital[0] / one.node_count[0]
+        each = one.bought_node_price
         ratio = (other.throughput[0] / other.node_count[0]) / (one.throughput[0] / one.node_count[0])
         moves = math.isfinite(each * ratio) and not math.isclose(ratio, 1.0, rel_tol=1e-9)
         return float(each * (ratio - 1)) if moves else math.nan

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from whatif.core.uncertainty import quantile_name
+from whatif.core.uncertainty import commitment_name
 from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import LESS, MORE, BarChart, BarRow
 from whatif.plotting.description import AxisDescription
@@ -48,14 +48,14 @@ def bids_table(found: Study) -> Table:
     money = found.prices.dimension
     columns: dict[str, Dimension | None] = {"machine": None, "nodes": ONE, "limit": None, "throughput": ONE}
     columns |= {"low": ONE, "high": ONE, "best": ONE, "merit": ONE, "jobs per day": ONE}
-    columns |= {"price": money, "cost": money, "power": WATT, "reason": None}
+    columns |= {"price": money, "rent": money / SECOND, "cost": money, "power": WATT, "reason": None}
     rows = []
     for name, its in found.outcomes.items():
         # A mix that cannot run as stated is not an option, although some samples may allow it.
         low, high = (math.nan, math.nan) if its.reason else found.band(its.throughput)
         best = found.chances.get(name, math.nan)
         numbers = [low, high, best, its.merit[0], its.daily_jobs.sum(axis=0)[0]]
-        amounts = [its.capital[0], its.ownership[0], its.power[0]]
+        amounts = [its.capital[0], its.rent[0], its.ownership[0], its.power[0]]
         limit = "" if name == PRESENT else its.limit
         rows.append([name, its.node_count[0], limit, its.throughput[0], *numbers, *amounts, its.reason])
     return worth_showing(Table.of_rows(columns, rows, {"criterion": found.criterion}, ("best",)))
@@ -105,17 +105,16 @@ def _of_mix(found: Study, speedups: np.ndarray) -> float:
 
 def _node_price(found: Study, machine: str) -> float:
     """Price of one node with its share of what comes with the nodes; NaN if it is rented or has no price."""
-    its = found.outcomes[machine]
-    price = float(its.capital[0] / its.node_count[0])
+    price = found.outcomes[machine].bought_node_price
     return price if price > 0 else math.nan
 
 
 def commitments_table(found: Study) -> Table:
     """One row per bid and application: the time and throughput to commit to, and the nodes that its target needs."""
-    level = quantile_name(found.confidence)
+    time, jobs, speedup = (commitment_name(name, found.confidence) for name in ("time", "jobs per day", "speedup"))
     columns: dict[str, Dimension | None] = {"bid": None, "application": None, "nodes": ONE, "time": SECOND}
-    columns |= {f"time {level}": SECOND, "jobs per day": ONE, f"jobs per day {level}": ONE, "speedup": ONE}
-    columns |= {f"speedup {level}": ONE, "target nodes": ONE, "grade": None, "remarks": None}
+    columns |= {time: SECOND, "jobs per day": ONE, jobs: ONE, "speedup": ONE, speedup: ONE}
+    columns |= {"target nodes": ONE, "grade": None, "remarks": None}
     rows = []
     for name, its in found.bids.items():
         for at, (application, job) in enumerate(found.jobs.of(name).items()):
@@ -254,9 +253,10 @@ def chance(value: float) -> str:
 
 
 def _amounts(found: Study, bid: str) -> Iterator[str]:
-    """Price, cost over the lifetime and power of a bid, those that are known."""
+    """Price, rent, cost over the lifetime and power of a bid, those that are known."""
     its, money = found.bids[bid], found.prices.dimension
-    amounts = (("price", its.capital[0], money), ("cost over the lifetime", its.ownership[0], money),
+    amounts = (("price", its.capital[0], money), ("rent", its.rent[0], money / SECOND),
+               ("cost over the lifetime", its.ownership[0], money),
                ("power", its.power[0], WATT))  # fmt: skip
     known = [f"{name} {format_quantity(float(value), unit)}" for name, value, unit in amounts if math.isfinite(value)]
     if known:

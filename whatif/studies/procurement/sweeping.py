@@ -25,7 +25,7 @@ from whatif.studies.procurement.study_jobs import JobCache
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table
 from whatif.table_writers import worth_showing
-from whatif.units import ONE, Dimension, format_quantity
+from whatif.units import ONE, SECOND, Dimension, format_quantity
 
 MOST_VALUES: Final = 1000
 _EXACT: Final = 15
@@ -47,12 +47,12 @@ class StudySweep(StudyResult):
         money = self.studies[0].prices.dimension
         columns: dict[str, Dimension | None] = {self.path: self.dimension, "bid": None, "nodes": ONE, "limit": None}
         columns |= {"throughput": ONE, "low": ONE, "high": ONE, "best": ONE, "merit": ONE}
-        columns |= {"price": money, "cost": money, "reason": None}
+        columns |= {"price": money, "rent": money / SECOND, "cost": money, "reason": None}
         rows = []
         for value, study in zip(self.values, self.studies, strict=True):
             for name, its in study.bids.items():
                 numbers = [its.throughput[0], *study.band(its.throughput), study.chances.get(name, math.nan)]
-                numbers += [its.merit[0], its.capital[0], its.ownership[0]]
+                numbers += [its.merit[0], its.capital[0], its.rent[0], its.ownership[0]]
                 rows.append([value, name, its.node_count[0], its.limit, *numbers, its.reason])
         return worth_showing(Table.of_rows(columns, rows, {"criterion": self.studies[0].criterion}, ("best",)))
 
