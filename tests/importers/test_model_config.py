@@ -6,12 +6,14 @@ import json
 
 import pytest
 import tomli
+from numpy.testing import assert_allclose
 
 import whatif
 from tests.paths import DATA, ROOT
 from tests.transformers.steps_at_hand import terms
 from whatif.errors import InvalidFileError
 from whatif.importers.model_config import read_model_config
+from whatif.schema.toml_text import toml_value
 
 FOLDER = DATA / "importers" / "models"
 DENSE = {
@@ -37,6 +39,24 @@ def test_the_configuration_of_deepseek_v3_is_its_shipped_part():
     for part in (found, shipped):
         del part["name"], part["sources"]
     assert found == shipped
+
+
+def test_latent_attention_may_have_no_latent_vector_of_queries(tmp_path):
+    """DeepSeek V2 Lite: `q_lora_rank` is null; 15.7 and 2.4 billion parameters in all and of a token (its card)."""
+    sizes = {
+        "num_hidden_layers": 27, "hidden_size": 2048, "num_attention_heads": 16, "vocab_size": 102400,
+        "intermediate_size": 10944, "kv_lora_rank": 512, "q_lora_rank": None, "qk_nope_head_dim": 128,
+        "qk_rope_head_dim": 64, "v_head_dim": 128, "n_routed_experts": 64, "num_experts_per_tok": 6,
+        "n_shared_experts": 2, "moe_intermediate_size": 1408, "first_k_dense_replace": 1,
+    }  # fmt: skip
+    values = read_model_config(written(tmp_path, **sizes))
+    assert values["query_rank"] == 0
+    shape = "\n".join(f"{key} = {toml_value(value)}" for key, value in values.items() if key != "name")
+    found = terms("deepseek-v3", shape=shape)
+    queries, latent = 2048 * 16 * 192, 2048 * 576 + 512 * 16 * 256 + 16 * 128 * 2048
+    assert float(found["model.attention_parameters"]) == queries + latent
+    assert_allclose(found["model.parameters"], 15.7e9, rtol=0.002, atol=0)
+    assert_allclose(found["model.token_parameters"], 2.4e9, rtol=0.06, atol=0)
 
 
 def test_a_small_dense_model_with_wide_heads(tmp_path, monkeypatch):

@@ -152,6 +152,8 @@ def _attention(config: Mapping[str, Any], found: Mapping[str, int], latent: bool
     """Keys of attention."""
     if latent:
         yield "attention", "latent"
+        if "query_rank" not in found:
+            yield "query_rank", 0
         nope = config.get("qk_nope_head_dim")
         yield "head_size", found.get("rotary_size", 0) + (nope if isinstance(nope, int) else 0)
         return
