@@ -167,6 +167,8 @@ def test_separate_ranks_prefill_while_others_decode():
         ({"model": "qwen3-30b-a3b", "ranks": 6, "expert_size": 3}, "does not divide the experts"),
         ({"model": "qwen3-30b-a3b", "ranks": 4, "tensor_size": 4, "expert_size": 2}, "does not divide"),
         ({"model": "qwen3-30b-a3b", "ranks": 4, "expert_size": 8}, "does not divide the ranks that decode"),
+        ({"model": "qwen3-30b-a3b", "ranks": 24, "expert_size": 16, "prefill": "separate", "prefill_rank_count": 8},
+         "application.plan.expert_size does not divide application.plan.prefill_rank_count"),
         ({"ranks": 2, "prefill": "separate"}, "no ranks are left to prefill"),
         ({"ranks": 2, "prefill": "separate", "prefill_rank_count": 2}, "no ranks are left to decode"),
         ({"request_rate": "1000 1/s"}, "cannot serve as many requests"),

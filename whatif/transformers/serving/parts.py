@@ -197,6 +197,8 @@ class ServingParts(ModelParts):
         if self.separate:
             pairs.append(("prefill ranks", f"{tensor} times {stages} does not divide {_RANKS}", _RANKS,
                           self.replica_ranks))  # fmt: skip
+        if self.separate and self.has_experts:
+            pairs.append(("prefill experts", f"{expert} does not divide {_RANKS}", _RANKS, expert))
         for name, reason, count, divisor in pairs:
             require(f"serving.{name} divide", reason, is_multiple, {"count": count, "divisor": divisor})
         require("serving.stages fit", f"more stages than layers ({MODEL}.layer_count)", fits,
