@@ -117,6 +117,14 @@ def test_replicas_that_share_experts_exchange_tokens():
     assert_allclose(shared["step_experts.read_parameters"], alone["step_experts.read_parameters"] / 8, rtol=0.02)
 
 
+def test_ranks_that_share_experts_are_of_one_stage():
+    """With two stages those of four replicas on eight ranks are in a node, those of eight on sixteen in two."""
+    here = served_terms("qwen3-30b-a3b", ranks=8, expert_size=4, pipeline_size=2)
+    assert [float(here[f"step_expert_parallel.{key}_count"]) for key in ("domain", "domain_rank")] == [1, 4]
+    apart = served_terms("qwen3-30b-a3b", ranks=16, expert_size=8, pipeline_size=2)
+    assert [float(apart[f"step_expert_parallel.{key}_count"]) for key in ("domain", "domain_rank")] == [2, 4]
+
+
 def test_the_cache_of_latent_attention_is_that_of_its_vector():
     found = served_terms("deepseek-v3", ranks=8, platform="gb200_nvl72", expert_size=8, precision="nvfp4")
     assert_allclose(found["serving.token_size"], 61 * (512 + 64) * 2, rtol=1e-12, atol=0)
@@ -168,7 +176,9 @@ def test_separate_ranks_prefill_while_others_decode():
         ({"model": "qwen3-30b-a3b", "ranks": 4, "tensor_size": 4, "expert_size": 2}, "does not divide"),
         ({"model": "qwen3-30b-a3b", "ranks": 4, "expert_size": 8}, "does not divide the ranks that decode"),
         ({"model": "qwen3-30b-a3b", "ranks": 24, "expert_size": 16, "prefill": "separate", "prefill_rank_count": 8},
-         "application.plan.expert_size does not divide application.plan.prefill_rank_count"),
+         "application.plan.pipeline_size does not divide application.plan.prefill_rank_count"),
+        ({"model": "qwen3-30b-a3b", "ranks": 8, "expert_size": 8, "pipeline_size": 8},
+         "application.plan.expert_size times application.plan.pipeline_size does not divide the ranks that decode"),
         ({"ranks": 2, "prefill": "separate"}, "no ranks are left to prefill"),
         ({"ranks": 2, "prefill": "separate", "prefill_rank_count": 2}, "no ranks are left to decode"),
         ({"request_rate": "1000 1/s"}, "cannot serve as many requests"),

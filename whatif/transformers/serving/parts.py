@@ -78,12 +78,15 @@ class ServingParts(ModelParts):
 
     @cached_property
     def groups(self) -> dict[str, Group]:
-        """Size and stride of each group of ranks: tensor ranks are next to each other, then stages, then replicas."""
+        """Size and stride of each group of ranks: tensor ranks are next to each other, then stages, then replicas.
+
+        Ranks that share experts are of one stage: those of several replicas are as many apart as there are stages.
+        """
         tensor, pair = f"{PLAN}.tensor_size", number(2.0)
         return {
             "tensor": {"group_size": tensor, "group_stride": ONCE},
             "pipeline": {"group_size": pair, "group_stride": tensor},
-            "expert": {"group_size": f"{PLAN}.expert_size", "group_stride": ONCE},
+            "expert": {"group_size": f"{PLAN}.expert_size", "group_stride": f"{PLAN}.pipeline_size"},
             "cache": {"group_size": pair, "group_stride": self.decoding_ranks if self.separate else self.replica_ranks},
         }
 
@@ -187,18 +190,19 @@ class ServingParts(ModelParts):
             ("ranks", f"{tensor} times {stages} {ranks}", self.decoding_ranks, self.replica_ranks),
             ("heads", f"{tensor} does not divide the heads ({MODEL}.head_count)", f"{MODEL}.head_count", tensor),
         ]
+        sharing = self.product("serving.sharing_ranks", expert, stages)
         if self.has_experts:
             pairs += [
                 ("experts", f"{expert} does not divide the experts ({MODEL}.expert_count)", f"{MODEL}.expert_count",
                  expert),
                 ("expert ranks", f"{tensor} does not divide {expert}", expert, tensor),
-                ("expert replicas", f"{expert} {ranks}", self.decoding_ranks, expert),
+                ("expert replicas", f"{expert} times {stages} {ranks}", self.decoding_ranks, sharing),
             ]  # fmt: skip
         if self.separate:
             pairs.append(("prefill ranks", f"{tensor} times {stages} does not divide {_RANKS}", _RANKS,
                           self.replica_ranks))  # fmt: skip
         if self.separate and self.has_experts:
-            pairs.append(("prefill experts", f"{expert} does not divide {_RANKS}", _RANKS, expert))
+            pairs.append(("prefill experts", f"{expert} times {stages} does not divide {_RANKS}", _RANKS, sharing))
         for name, reason, count, divisor in pairs:
             require(f"serving.{name} divide", reason, is_multiple, {"count": count, "divisor": divisor})
         require("serving.stages fit", f"more stages than layers ({MODEL}.layer_count)", fits,
