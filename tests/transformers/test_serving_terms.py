@@ -95,6 +95,15 @@ def test_stages_divide_weights_and_cache_but_not_the_time_of_a_step():
     assert_allclose(two["step.stage_overhead"], 2 * 3.86e-3, rtol=1e-12, atol=0)
 
 
+def test_one_request_passes_all_stages_one_after_the_other():
+    """Every stage reads the experts and the cache of a whole token, as one rank alone does for all layers."""
+    alone = served_terms("qwen3-30b-a3b", largest_batch=1)
+    staged = served_terms("qwen3-30b-a3b", ranks=8, pipeline_size=8, largest_batch=1)
+    for name in ("step_experts.read_parameters", "step_attention.read_size", "step.pass_tokens"):
+        assert_allclose(staged[name], alone[name], rtol=1e-12, atol=0)
+    assert staged["step_tensor_parallel.message_size"] == 2 * 2048
+
+
 @pytest.mark.parametrize(("tokens", "count", "active"), [(1, 8, 2), (7, 16, 4), (64, 128, 8)])
 def test_experts_that_are_hit_agree_with_drawn_ones(tokens, count, active):
     draws = np.random.default_rng(3)

@@ -110,10 +110,16 @@ def _power(base: FloatArray, exponent: FloatArray) -> FloatArray:
     return np.asarray(np.exp(exponent * np.log(np.maximum(base, _LEAST))))
 
 
-@model("T = n (k + 1) / p", _DEFINITION)
-def pass_tokens(batch: Count, draft_length: Count, pipeline_size: Count) -> Count:
-    """Tokens of one of the p passes of a step: one of every request, and those of its draft. Elementwise."""
-    return batch * (draft_length + 1) / pipeline_size
+@model("n_p = max(n / p, 1)", "a request is in one pass; with fewer of them than stages some stages have none")
+def pass_requests(batch: Count, pipeline_size: Count) -> Count:
+    """Requests of one of the p passes of a step. Elementwise."""
+    return np.maximum(batch / pipeline_size, 1.0)
+
+
+@model("T = n_p (k + 1)", _DEFINITION)
+def pass_tokens(request_count: Count, draft_length: Count) -> Count:
+    """Tokens of a pass of n_p requests: one of each, and those of its draft. Elementwise."""
+    return request_count * (draft_length + 1)
 
 
 @model("c = ⌈L / p⌉ p / L", _DEFINITION)

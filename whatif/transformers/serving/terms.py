@@ -74,11 +74,12 @@ def _phases(part: ForwardPass, attention: str) -> Phases:
 def _decoding(parts: ServingParts, name: str, batch: Reference) -> Phases:
     """Phases of a step of decoding with requests in flight: one pass of a share of them for each stage."""
     stages = f"{PLAN}.pipeline_size"
-    tokens = parts.add(f"{name}.pass_tokens", serving.pass_tokens, batch=batch, draft_length=f"{PLAN}.draft_length",
-                       pipeline_size=stages)  # fmt: skip
+    flying = parts.add(f"{name}.pass_requests", serving.pass_requests, batch=batch, pipeline_size=stages)
+    tokens = parts.add(f"{name}.pass_tokens", serving.pass_tokens, request_count=flying,
+                       draft_length=f"{PLAN}.draft_length")  # fmt: skip
     part = ForwardPass(parts, name, Work(tokens, tokens, stages, parts.imbalance))
     requests = parts.repeated(f"{name}_requests", f"{PLAN}.request_time", batch)
-    return [*_phases(part, part.cached_attention(batch)), ({f"{name}_requests": requests}, "overhead")]
+    return [*_phases(part, part.cached_attention(flying)), ({f"{name}_requests": requests}, "overhead")]
 
 
 def _step(parts: ServingParts, name: str, batch: Reference) -> Phases:
