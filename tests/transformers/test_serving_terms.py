@@ -95,6 +95,13 @@ def test_stages_divide_weights_and_cache_but_not_the_time_of_a_step():
     assert_allclose(two["step.stage_overhead"], 2 * 3.86e-3, rtol=1e-12, atol=0)
 
 
+def test_the_fullest_stage_has_the_weights_and_the_cache_of_its_layers():
+    """Three stages of 32 layers: one has 11."""
+    one, three = served_terms(), served_terms(ranks=3, pipeline_size=3)
+    for name in ("serving.layer_weights_size", "serving.request_size"):
+        assert_allclose(three[name], one[name] * 11 / 32, rtol=1e-12, atol=0)
+
+
 def test_one_request_passes_all_stages_one_after_the_other():
     """Every stage reads the experts and the cache of a whole token, as one rank alone does for all layers."""
     alone = served_terms("qwen3-30b-a3b", largest_batch=1)

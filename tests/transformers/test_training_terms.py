@@ -96,6 +96,15 @@ def test_unsharded_gradients_are_gathered_and_sharded_weights():
     )
 
 
+def test_the_fullest_stage_has_the_states_of_its_layers():
+    """32 layers in three stages of two parts: two parts of six; in three stages of one: eleven."""
+    for virtual, layers in ((1, 11), (2, 12)):
+        found = terms(ranks=3, pipeline_size=3, virtual_count=virtual, global_batch=3)
+        for name, element in (("weights", 2), ("gradients", 4), ("optimiser", 12)):
+            expected = float(found["model.dense_parameters"]) * layers / 32 * element
+            assert_allclose(found[f"training.{name}_size"], expected, rtol=1e-12, atol=0)
+
+
 def test_experts_have_tokens_of_all_ranks_and_their_own_replicas():
     found = terms("qwen3-30b-a3b", ranks=16, expert_size=8, global_batch=16)
     assert float(found["training.expert_tokens"]) == TOKENS * 8 * 8 / 128

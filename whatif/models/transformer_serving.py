@@ -49,10 +49,10 @@ def latent_width(kv_rank: Count, rotary_size: Count) -> Count:
     return kv_rank + rotary_size
 
 
-@model("M = w L s / p", _DEFINITION)
-def token_cache(kv_width: Count, layer_count: Count, element_size: Bytes, pipeline_size: Count) -> Bytes:
-    """Bytes of the cache of one token on a rank. Elementwise; valid for p ≥ 1."""
-    return kv_width * layer_count * element_size / pipeline_size
+@model("M = w L s / p'", _DEFINITION)
+def token_cache(kv_width: Count, layer_count: Count, element_size: Bytes, stage_shares: Count) -> Bytes:
+    """Bytes of the cache of one token on a rank of the fullest stage. Elementwise; valid for p' ≥ 1."""
+    return kv_width * layer_count * element_size / stage_shares
 
 
 @model("M = l m", _DEFINITION)

@@ -156,10 +156,19 @@ def bubble_time(
     return idle_fraction * (pipeline_size - 1) / (virtual_count * micro_batch_count) * stage_time
 
 
-@model("N_r = N / (t p)", _DEFINITION)
-def rank_parameters(parameter_count: Count, tensor_size: Count, pipeline_size: Count) -> Count:
-    """Parameters on one rank, before they are spread over replicas. Elementwise."""
-    return parameter_count / (tensor_size * pipeline_size)
+@model("p' = L / (⌈L / (p v)⌉ v)", _DEFINITION)
+def stage_shares(layer_count: Count, pipeline_size: Count, virtual_count: Count) -> Count:
+    """Stages as full as the fullest one that hold all layers: p, or fewer where they do not divide the layers.
+
+    Elementwise; valid for p, v ≥ 1.
+    """
+    return layer_count / (np.ceil(layer_count / (pipeline_size * virtual_count)) * virtual_count)
+
+
+@model("N_r = N / (t p')", _DEFINITION)
+def rank_parameters(parameter_count: Count, tensor_size: Count, stage_shares: Count) -> Count:
+    """Parameters on one rank of the fullest stage, before they are spread over replicas. Elementwise."""
+    return parameter_count / (tensor_size * stage_shares)
 
 
 @model("M = N s / D", _DEFINITION)

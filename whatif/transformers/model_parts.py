@@ -201,6 +201,11 @@ class ModelParts:
         """Parameters of the routed experts of all layers."""
         return self.difference("model.routed_parameters", self.all_parameters, self.dense_total)
 
+    def stage_shares(self, virtual_count: Reference) -> str:
+        """Stages as full as the fullest one, of several parts each, that hold all layers."""
+        return self.add("model.stage_shares", steps.stage_shares, layer_count=f"{MODEL}.layer_count",
+                        pipeline_size=f"{PLAN}.pipeline_size", virtual_count=virtual_count)  # fmt: skip
+
     @property
     def heads(self) -> dict[str, Reference]:
         """Number of heads and their sizes."""

@@ -111,9 +111,9 @@ class ServingParts(ModelParts):
         return self.summed("serving.weights_size", sizes)
 
     def _weights(self, kind: str, whole: Reference, shares: Reference, element: Reference) -> str:
-        stages = ONCE if kind == "embedding" else f"{PLAN}.pipeline_size"
+        stages = ONCE if kind == "embedding" else self.stage_shares(ONCE)
         parameters = self.add(f"serving.{kind}_parameters", steps.rank_parameters, parameter_count=whole,
-                              tensor_size=shares, pipeline_size=stages)  # fmt: skip
+                              tensor_size=shares, stage_shares=stages)  # fmt: skip
         return self.add(f"serving.{kind}_weights_size", steps.state_size, parameter_count=parameters,
                         element_size=element, share_count=ONCE)  # fmt: skip
 
@@ -150,7 +150,7 @@ class ServingParts(ModelParts):
         """Bytes of the cache of sequences of a length on one rank."""
         token = self.add("serving.token_size", serving.token_cache, kv_width=self.cache_width,
                          layer_count=f"{MODEL}.layer_count", element_size=self.cache_element,
-                         pipeline_size=f"{PLAN}.pipeline_size")  # fmt: skip
+                         stage_shares=self.stage_shares(ONCE))  # fmt: skip
         return self.add(name, serving.request_cache, length=length, token_size=token)
 
     @property

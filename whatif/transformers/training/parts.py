@@ -134,7 +134,7 @@ class Parts(ModelParts):
         if kind == "expert":
             whole, shares = self.routed_parameters, f"{PLAN}.expert_size"
         return self.add(f"training.{kind}_parameters", steps.rank_parameters, parameter_count=whole,
-                        tensor_size=shares, pipeline_size=f"{PLAN}.pipeline_size")  # fmt: skip
+                        tensor_size=shares, stage_shares=self.stage_shares(f"{PLAN}.virtual_count"))  # fmt: skip
 
     @property
     def kinds(self) -> tuple[str, ...]:
