@@ -74,6 +74,21 @@ def test_tensor_ranks_gather_and_reduce_the_activations_eight_times_a_layer():
     assert_allclose(found["tensor_parallel"], 0.81 * 8 * once * 8 * LAYERS, rtol=1e-12, atol=0)
 
 
+@pytest.mark.parametrize(
+    ("shape", "plan", "gathers"),
+    [("", {}, 4), ("", {"sequence_parallel": False}, 6), ("shared_expert_count = 1", {}, 8),
+     ("leading_dense_count = 12\nfeed_forward_size = 6144", {}, 5)],
+)  # fmt: skip
+def test_tensor_ranks_gather_no_tokens_for_routed_experts(shape, plan, gathers):
+    """Each rank sends its share of the tokens to the experts (Megatron Core, experts without tensor parallelism).
+
+    Without sequence parallelism it gathers the results; a quarter of the layers may be dense.
+    """
+    found = terms("qwen3-30b-a3b", ranks=8, tensor_size=8, expert_size=8, shape=shape, **plan)
+    once = float(found["tensor_parallel.operation_time"])
+    assert_allclose(found["tensor_parallel.communication_time"], gathers * once * 8 * 48, rtol=1e-12, atol=0)
+
+
 def test_communication_that_takes_longer_than_computation_is_exposed():
     plan = {"ranks": 64, "global_batch": 64, "sharding": "full"}
     fast = step(**plan)
