@@ -339,6 +339,15 @@ def test_offload_needs_a_link_and_the_memory_of_a_host(tmp_path):
         whatif.run(step(offload="optimiser"), platform=tmp_path / "bare.toml")
 
 
+@pytest.mark.parametrize("recomputation", ["selective", "full"])
+def test_scores_that_are_computed_again_take_memory_of_one_layer(recomputation):
+    plan = {"recomputation": recomputation, "tensor_size": 2}
+    fused, stored = terms(**plan), terms(**plan, fused_attention=False)
+    scores = 5 * TOKENS * HEADS * TOKENS / 2
+    assert_allclose(stored[MEMORY] - fused[MEMORY], scores, rtol=1e-12, atol=0)
+    assert_allclose(stored["training.activations_size"], fused["training.activations_size"], rtol=1e-12, atol=0)
+
+
 def test_executed_operations_count_what_is_computed_again():
     """Korthikanti et al. 2022: with full recomputation 8 of 6 parts of the products are executed."""
     plain, full = terms(), terms(recomputation="full")
