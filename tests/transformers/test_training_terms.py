@@ -313,6 +313,15 @@ def test_offloaded_states_leave_the_device_and_are_updated_by_the_host():
     assert_allclose(hidden["offload"], moved["offload"] / 4, rtol=1e-12, atol=0)
 
 
+def test_devices_draw_idle_power_while_the_host_updates_the_weights():
+    plain, moved = terms(), terms(offload="optimiser")
+    kernels = float(plain["iteration.kernel_time"] - plain["optimiser"])
+    assert_allclose(moved["iteration.kernel_time"], kernels, rtol=1e-12, atol=0)
+    busy = 8 * 612.5 * kernels
+    idle = float(moved["node.idle_power"] * moved["iteration.time"])
+    assert_allclose(moved["iteration.energy"], idle + busy, rtol=1e-12, atol=0)
+
+
 def test_states_that_do_not_fit_the_host_are_infeasible():
     result = run_whole(step("llama-3-405b", ranks=8, offload="optimiser", sharding="none"), Grid())
     assert "optimiser states do not fit the host" in "; ".join(result.reasons)
