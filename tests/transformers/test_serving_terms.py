@@ -95,6 +95,13 @@ def test_stages_divide_weights_and_cache_but_not_the_time_of_a_step():
     assert_allclose(two["step.stage_overhead"], 2 * 3.86e-3, rtol=1e-12, atol=0)
 
 
+def test_no_stage_of_several_has_both_embeddings():
+    """The first one has that of the input, the last one that of the output."""
+    one, two = served_terms(), served_terms(ranks=2, pipeline_size=2)
+    assert_allclose(one["serving.embedding_weights_size"], 2 * 2 * HIDDEN * WORDS, rtol=1e-12, atol=0)
+    assert_allclose(two["serving.embedding_weights_size"], 2 * HIDDEN * WORDS, rtol=1e-12, atol=0)
+
+
 def test_the_fullest_stage_has_the_weights_and_the_cache_of_its_layers():
     """Three stages of 32 layers: one has 11."""
     one, three = served_terms(), served_terms(ranks=3, pipeline_size=3)

@@ -49,6 +49,12 @@ def latent_width(kv_rank: Count, rotary_size: Count) -> Count:
     return kv_rank + rotary_size
 
 
+@model("c if p = 1, else 1", "the first stage has the input embedding, the last one that of the output")
+def stage_embeddings(embedding_count: Count, pipeline_size: Count) -> Count:
+    """Embeddings of a stage that has one, of c of the model. Elementwise; valid for c ≥ 1."""
+    return np.where(pipeline_size > 1, 1.0, embedding_count)
+
+
 @model("M = w L s / p'", _DEFINITION)
 def token_cache(kv_width: Count, layer_count: Count, element_size: Bytes, stage_shares: Count) -> Bytes:
     """Bytes of the cache of one token on a rank of the fullest stage. Elementwise; valid for p' ≥ 1."""
