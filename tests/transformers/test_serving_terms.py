@@ -187,6 +187,18 @@ def test_separate_ranks_prefill_while_others_decode():
     assert apart["first.cache_transfer.size"] == sent
 
 
+@pytest.mark.parametrize("rate", [{}, {"request_rate": "1 1/s"}])
+def test_prompts_on_other_ranks_delay_the_first_token_only(rate):
+    """A rank that prefills limits three that decode: tokens follow each other by steps, requests by Little's law."""
+    found = served_terms(ranks=4, prefill="separate", prefill_rank_count=1, input_length=8000, output_length=10, **rate)
+    assert found["prefill_wait"] > 0
+    assert_allclose(found["serving.token_time"], found["step.step_time"], rtol=1e-12, atol=0)
+    if not rate:
+        before = found["first.pass_time"] + found["first.cache_transfer.operation_time"]
+        flying = float(found["serving.batch"]) * 3
+        assert_allclose(found["serving.request_time"] - before, found["iteration.time"] * flying, rtol=1e-12, atol=0)
+
+
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [

@@ -100,8 +100,9 @@ class ServingParts(ModelParts):
     @cached_property
     def weights(self) -> str:
         """Bytes of the weights of a rank; embeddings are in bf16."""
-        count = self.add("serving.embedding_count", serving.stage_embeddings,
-                         embedding_count=number(self.embedding_count), pipeline_size=f"{PLAN}.pipeline_size")  # fmt: skip
+        stages = parameters_in(PLAN, "pipeline_size")
+        count = self.add("serving.embedding_count", serving.stage_embeddings, **stages,
+                         embedding_count=number(self.embedding_count))  # fmt: skip
         embeddings = self.product("serving.stage_embedding_parameters", self.output_embedding, count)
         kinds: dict[str, tuple[Reference, Reference, Reference]] = {
             "layer": (self.layer_parameters, f"{PLAN}.tensor_size", self.weight_size),
