@@ -59,6 +59,32 @@ def test_latent_attention_may_have_no_latent_vector_of_queries(tmp_path):
     assert_allclose(found["model.token_parameters"], 2.4e9, rtol=0.06, atol=0)
 
 
+def test_the_configuration_of_llama_4_maverick_is_its_shipped_part(tmp_path):
+    """Every second layer has experts, of another size than dense blocks, and a shared one that no key states."""
+    text = {
+        "model_type": "llama4_text", "num_hidden_layers": 48, "hidden_size": 5120, "num_attention_heads": 40,
+        "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 8192, "intermediate_size_mlp": 16384,
+        "num_local_experts": 128, "num_experts_per_tok": 1, "interleave_moe_layer_step": 2, "vocab_size": 202048,
+    }  # fmt: skip
+    values = read_model_config(written(tmp_path, model_type="llama4", text_config=text))
+    shipped = tomli.loads((ROOT / "platforms" / "parts" / "llama-4-maverick.toml").read_text(encoding="utf-8"))
+    del values["name"], values["head_size"], shipped["name"], shipped["part"], shipped["sources"]
+    assert values == shipped
+
+
+def test_shared_experts_may_be_stated_by_their_size(tmp_path):
+    """Qwen2 57B-A14B: one shared expert as large as eight; 57.4 billion parameters (its card)."""
+    sizes = {
+        "model_type": "qwen2_moe", "num_hidden_layers": 28, "hidden_size": 3584, "num_attention_heads": 28,
+        "num_key_value_heads": 4, "intermediate_size": 18944, "moe_intermediate_size": 2560, "num_experts": 64,
+        "shared_expert_intermediate_size": 20480, "num_experts_per_tok": 8, "vocab_size": 151936,
+    }  # fmt: skip
+    values = read_model_config(written(tmp_path, **sizes))
+    assert values["shared_expert_count"] == 8
+    shape = "\n".join(f"{key} = {toml_value(value)}" for key, value in values.items() if key != "name")
+    assert_allclose(terms("llama-3-8b", shape=shape)["model.parameters"], 57.4e9, rtol=0.001, atol=0)
+
+
 def test_a_small_dense_model_with_wide_heads(tmp_path, monkeypatch):
     values = read_model_config(FOLDER / "minimind_qwen3.json")
     assert values == {
