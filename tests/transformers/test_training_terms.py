@@ -120,6 +120,13 @@ def test_the_fullest_stage_has_the_states_of_its_layers():
             assert_allclose(found[f"training.{name}_size"], expected, rtol=1e-12, atol=0)
 
 
+def test_parts_of_one_stage_are_all_layers():
+    """32 layers in five parts of one stage are 32, not five times seven."""
+    whole, parts = terms(ranks=8), terms(ranks=8, virtual_count=5)
+    for name in ("iteration.time", MEMORY):
+        assert_allclose(parts[name], whole[name], rtol=1e-12, atol=0)
+
+
 def test_experts_have_tokens_of_all_ranks_and_their_own_replicas():
     found = terms("qwen3-30b-a3b", ranks=16, expert_size=8, global_batch=16)
     assert float(found["training.expert_tokens"]) == TOKENS * 8 * 8 / 128
