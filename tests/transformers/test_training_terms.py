@@ -144,6 +144,10 @@ def test_experts_have_tokens_of_all_ranks_and_their_own_replicas():
         ({"tensor_size": 3, "ranks": 9}, "application.plan.tensor_size does not divide the heads"),
         ({"tensor_size": 4, "ranks": 6}, "tensor, context and pipeline ranks do not divide application.rank_count"),
         (
+            {"sequence_length": 4097, "context_size": 8},
+            "application.plan.context_size does not divide the tokens (application.plan.sequence_length)",
+        ),
+        (
             {"global_batch": 12},
             "replicas times application.plan.micro_batch do not divide",
         ),

@@ -158,6 +158,8 @@ class Parts(ModelParts):
             ("ranks", "tensor, context and pipeline ranks do not divide application.rank_count", ranks, replica),
             ("heads", f"{plan['tensor']} does not divide the heads ({MODEL}.head_count)", f"{MODEL}.head_count",
              plan["tensor"]),
+            ("sequence", f"{PLAN}.context_size does not divide the tokens ({PLAN}.sequence_length)",
+             f"{PLAN}.sequence_length", f"{PLAN}.context_size"),
             ("batch", f"replicas times {PLAN}.micro_batch do not divide {PLAN}.global_batch", f"{PLAN}.global_batch",
              sequences),
         ]  # fmt: skip
