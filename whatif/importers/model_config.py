@@ -174,9 +174,10 @@ def _attention(config: Mapping[str, Any], found: Mapping[str, int], latent: bool
 
 
 def _experts(config: Mapping[str, Any], found: Mapping[str, int]) -> dict[str, Any]:
-    """Keys of experts; a file that states no size of its own for them has that of dense blocks, Llama 4 beside those.
+    """Keys of experts; those of the same size as dense blocks state no size of their own.
 
-    Shared experts may be stated by the size of all of them (Qwen); Llama 4 has one without stating it.
+    Llama 4 states another size of dense blocks, and no number of shared experts, of which it has one; Qwen states the
+    size of all shared experts.
     """
     values: dict[str, Any] = {"blocks": "experts"} | {key: found[key] for key in _EXPERTS if found.get(key)}
     whole, plain = (values.pop(key, 0) for key in ("shared_expert_size", "plain_expert_size"))
