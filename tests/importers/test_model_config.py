@@ -6,12 +6,14 @@ import json
 
 import pytest
 import tomli
+from numpy.testing import assert_allclose
 
 import whatif
 from tests.paths import DATA, ROOT
 from tests.transformers.steps_at_hand import terms
 from whatif.errors import InvalidFileError
 from whatif.importers.model_config import read_model_config
+from whatif.schema.toml_text import toml_value
 
 FOLDER = DATA / "importers" / "models"
 DENSE = {
@@ -37,6 +39,50 @@ def test_the_configuration_of_deepseek_v3_is_its_shipped_part():
     for part in (found, shipped):
         del part["name"], part["sources"]
     assert found == shipped
+
+
+def test_latent_attention_may_have_no_latent_vector_of_queries(tmp_path):
+    """DeepSeek V2 Lite: `q_lora_rank` is null; 15.7 and 2.4 billion parameters in all and of a token (its card)."""
+    sizes = {
+        "num_hidden_layers": 27, "hidden_size": 2048, "num_attention_heads": 16, "vocab_size": 102400,
+        "intermediate_size": 10944, "kv_lora_rank": 512, "q_lora_rank": None, "qk_nope_head_dim": 128,
+        "qk_rope_head_dim": 64, "v_head_dim": 128, "n_routed_experts": 64, "num_experts_per_tok": 6,
+        "n_shared_experts": 2, "moe_intermediate_size": 1408, "first_k_dense_replace": 1,
+    }  # fmt: skip
+    values = read_model_config(written(tmp_path, **sizes))
+    assert values["query_rank"] == 0
+    shape = "\n".join(f"{key} = {toml_value(value)}" for key, value in values.items() if key != "name")
+    found = terms("deepseek-v3", shape=shape)
+    queries, latent = 2048 * 16 * 192, 2048 * 576 + 512 * 16 * 256 + 16 * 128 * 2048
+    assert float(found["model.attention_parameters"]) == queries + latent
+    assert_allclose(found["model.parameters"], 15.7e9, rtol=0.002, atol=0)
+    assert_allclose(found["model.token_parameters"], 2.4e9, rtol=0.06, atol=0)
+
+
+def test_the_configuration_of_llama_4_maverick_is_its_shipped_part(tmp_path):
+    """Every second layer has experts, of another size than dense blocks, and a shared one that no key states."""
+    text = {
+        "model_type": "llama4_text", "num_hidden_layers": 48, "hidden_size": 5120, "num_attention_heads": 40,
+        "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 8192, "intermediate_size_mlp": 16384,
+        "num_local_experts": 128, "num_experts_per_tok": 1, "interleave_moe_layer_step": 2, "vocab_size": 202048,
+    }  # fmt: skip
+    values = read_model_config(written(tmp_path, model_type="llama4", text_config=text))
+    shipped = tomli.loads((ROOT / "platforms" / "parts" / "llama-4-maverick.toml").read_text(encoding="utf-8"))
+    del values["name"], values["head_size"], shipped["name"], shipped["part"], shipped["sources"]
+    assert values == shipped
+
+
+def test_shared_experts_may_be_stated_by_their_size(tmp_path):
+    """Qwen2 57B-A14B: one shared expert as large as eight; 57.4 billion parameters (its card)."""
+    sizes = {
+        "model_type": "qwen2_moe", "num_hidden_layers": 28, "hidden_size": 3584, "num_attention_heads": 28,
+        "num_key_value_heads": 4, "intermediate_size": 18944, "moe_intermediate_size": 2560, "num_experts": 64,
+        "shared_expert_intermediate_size": 20480, "num_experts_per_tok": 8, "vocab_size": 151936,
+    }  # fmt: skip
+    values = read_model_config(written(tmp_path, **sizes))
+    assert values["shared_expert_count"] == 8
+    shape = "\n".join(f"{key} = {toml_value(value)}" for key, value in values.items() if key != "name")
+    assert_allclose(terms("llama-3-8b", shape=shape)["model.parameters"], 57.4e9, rtol=0.001, atol=0)
 
 
 def test_a_small_dense_model_with_wide_heads(tmp_path, monkeypatch):

@@ -14,6 +14,14 @@ import pytest
             ("extends=mixtral-8x7b", "active_expert_count=9"),
             "application.transformer.active_expert_count exceeds application.transformer.expert_count; 9 needed, 8",
         ),
+        (
+            ("extends=mixtral-8x7b", "leading_dense_count=33"),
+            "application.transformer.leading_dense_count exceeds application.transformer.layer_count; 33 needed, 32",
+        ),
+        (
+            ("extends=mixtral-8x7b", "expert_interval=2"),
+            "application.transformer.feed_forward_size is missing, which layers without experts need",
+        ),
     ],
 )
 def test_inconsistent_models_are_infeasible(whatif_main, scenario, settings, reason):

@@ -54,6 +54,18 @@ def test_activations_are_those_of_korthikanti(model, recomputation, sequence_par
     assert_allclose(found["training.activations_size"] / GIB, published, rtol=tolerance, atol=0)
 
 
+@pytest.mark.parametrize(
+    ("model", "ranks", "pipeline", "published"),
+    [("megatron-22b", 8, 1, 45.5625), ("megatron-530b", 280, 35, 31.640625)],
+)
+def test_weights_and_states_are_those_of_korthikanti(model, ranks, pipeline, published):
+    """GiB of a rank in their Fig. 1, of the layers alone, without embeddings."""
+    found = terms(model, ranks=ranks, tensor_size=8, pipeline_size=pipeline, global_batch=ranks, sharding="none")
+    sizes = sum(float(found[f"training.{name}_size"]) for name in ("weights", "gradients", "optimiser"))
+    layers = 1 - float(found["model.dense_parameters.embeddings"] / found["model.dense_parameters"])
+    assert_allclose(sizes * layers / GIB, published, rtol=1e-6, atol=0)
+
+
 def test_operations_of_a_token_are_those_that_nvidia_counts():
     """Published operations a second over published tokens per second, of every run with both, rounded."""
     rows = [row for row in rows_of("training_steps.csv") if row["model_rate_Tflops"]]

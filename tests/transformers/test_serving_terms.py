@@ -95,6 +95,29 @@ def test_stages_divide_weights_and_cache_but_not_the_time_of_a_step():
     assert_allclose(two["step.stage_overhead"], 2 * 3.86e-3, rtol=1e-12, atol=0)
 
 
+def test_no_stage_of_several_has_both_embeddings():
+    """The first one has that of the input, the last one that of the output."""
+    one, two = served_terms(), served_terms(ranks=2, pipeline_size=2)
+    assert_allclose(one["serving.embedding_weights_size"], 2 * 2 * HIDDEN * WORDS, rtol=1e-12, atol=0)
+    assert_allclose(two["serving.embedding_weights_size"], 2 * HIDDEN * WORDS, rtol=1e-12, atol=0)
+
+
+def test_the_fullest_stage_has_the_weights_and_the_cache_of_its_layers():
+    """Three stages of 32 layers: one has 11."""
+    one, three = served_terms(), served_terms(ranks=3, pipeline_size=3)
+    for name in ("serving.layer_weights_size", "serving.request_size"):
+        assert_allclose(three[name], one[name] * 11 / 32, rtol=1e-12, atol=0)
+
+
+def test_one_request_passes_all_stages_one_after_the_other():
+    """Every stage reads the experts and the cache of a whole token, as one rank alone does for all layers."""
+    alone = served_terms("qwen3-30b-a3b", largest_batch=1)
+    staged = served_terms("qwen3-30b-a3b", ranks=8, pipeline_size=8, largest_batch=1)
+    for name in ("step_experts.read_parameters", "step_attention.read_size", "step.pass_tokens"):
+        assert_allclose(staged[name], alone[name], rtol=1e-12, atol=0)
+    assert staged["step_tensor_parallel.message_size"] == 2 * 2048
+
+
 @pytest.mark.parametrize(("tokens", "count", "active"), [(1, 8, 2), (7, 16, 4), (64, 128, 8)])
 def test_experts_that_are_hit_agree_with_drawn_ones(tokens, count, active):
     draws = np.random.default_rng(3)
@@ -115,6 +138,14 @@ def test_replicas_that_share_experts_exchange_tokens():
     assert_allclose(shared["serving.expert_weights_size"], routed / 8, rtol=1e-12, atol=0)
     # Nearly all experts are hit; eight replicas read them once instead of eight times.
     assert_allclose(shared["step_experts.read_parameters"], alone["step_experts.read_parameters"] / 8, rtol=0.02)
+
+
+def test_ranks_that_share_experts_are_of_one_stage():
+    """With two stages those of four replicas on eight ranks are in a node, those of eight on sixteen in two."""
+    here = served_terms("qwen3-30b-a3b", ranks=8, expert_size=4, pipeline_size=2)
+    assert [float(here[f"step_expert_parallel.{key}_count"]) for key in ("domain", "domain_rank")] == [1, 4]
+    apart = served_terms("qwen3-30b-a3b", ranks=16, expert_size=8, pipeline_size=2)
+    assert [float(apart[f"step_expert_parallel.{key}_count"]) for key in ("domain", "domain_rank")] == [2, 4]
 
 
 def test_the_cache_of_latent_attention_is_that_of_its_vector():
@@ -156,6 +187,18 @@ def test_separate_ranks_prefill_while_others_decode():
     assert apart["first.cache_transfer.size"] == sent
 
 
+@pytest.mark.parametrize("rate", [{}, {"request_rate": "1 1/s"}])
+def test_prompts_on_other_ranks_delay_the_first_token_only(rate):
+    """A rank that prefills limits three that decode: tokens follow each other by steps, requests by Little's law."""
+    found = served_terms(ranks=4, prefill="separate", prefill_rank_count=1, input_length=8000, output_length=10, **rate)
+    assert found["prefill_wait"] > 0
+    assert_allclose(found["serving.token_time"], found["step.step_time"], rtol=1e-12, atol=0)
+    if not rate:
+        before = found["first.pass_time"] + found["first.cache_transfer.operation_time"]
+        flying = float(found["serving.batch"]) * 3
+        assert_allclose(found["serving.request_time"] - before, found["iteration.time"] * flying, rtol=1e-12, atol=0)
+
+
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
@@ -167,6 +210,10 @@ def test_separate_ranks_prefill_while_others_decode():
         ({"model": "qwen3-30b-a3b", "ranks": 6, "expert_size": 3}, "does not divide the experts"),
         ({"model": "qwen3-30b-a3b", "ranks": 4, "tensor_size": 4, "expert_size": 2}, "does not divide"),
         ({"model": "qwen3-30b-a3b", "ranks": 4, "expert_size": 8}, "does not divide the ranks that decode"),
+        ({"model": "qwen3-30b-a3b", "ranks": 24, "expert_size": 16, "prefill": "separate", "prefill_rank_count": 8},
+         "application.plan.pipeline_size does not divide application.plan.prefill_rank_count"),
+        ({"model": "qwen3-30b-a3b", "ranks": 8, "expert_size": 8, "pipeline_size": 8},
+         "application.plan.expert_size times application.plan.pipeline_size does not divide the ranks that decode"),
         ({"ranks": 2, "prefill": "separate"}, "no ranks are left to prefill"),
         ({"ranks": 2, "prefill": "separate", "prefill_rank_count": 2}, "no ranks are left to decode"),
         ({"request_rate": "1000 1/s"}, "cannot serve as many requests"),

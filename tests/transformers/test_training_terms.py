@@ -55,6 +55,12 @@ def test_the_bubble_is_that_of_narayanan():
     assert_allclose(third["pipeline_bubble"], found["pipeline_bubble"] / 3, rtol=1e-12, atol=0)
 
 
+def test_scales_of_blocks_are_by_default_no_faster_than_those_of_tensors():
+    """MI300X states its share of the peak in fp8, 0.4, and none in mxfp8."""
+    tensors, blocks = (terms(platform="mi300x_node", precision=name) for name in ("fp8", "mxfp8"))
+    assert_allclose(blocks["projections"], tensors["projections"], rtol=1e-12, atol=0)
+
+
 def test_full_recomputation_takes_one_pass_forward_more():
     without, again = terms(), terms(recomputation="full")
     for name, ratio in (
@@ -72,6 +78,21 @@ def test_tensor_ranks_gather_and_reduce_the_activations_eight_times_a_layer():
     once = library_time(np.array(2.0 * TOKENS * HIDDEN), *map(np.asarray, (8.0, 1.0, 8.0, 8.0)), link, np.asarray(1.0),
                         algorithm="ring_allgather")  # fmt: skip
     assert_allclose(found["tensor_parallel"], 0.81 * 8 * once * 8 * LAYERS, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "plan", "gathers"),
+    [("", {}, 4), ("", {"sequence_parallel": False}, 6), ("shared_expert_count = 1", {}, 8),
+     ("leading_dense_count = 12\nfeed_forward_size = 6144", {}, 5)],
+)  # fmt: skip
+def test_tensor_ranks_gather_no_tokens_for_routed_experts(shape, plan, gathers):
+    """Each rank sends its share of the tokens to the experts (Megatron Core, experts without tensor parallelism).
+
+    Without sequence parallelism it gathers the results; a quarter of the layers may be dense.
+    """
+    found = terms("qwen3-30b-a3b", ranks=8, tensor_size=8, expert_size=8, shape=shape, **plan)
+    once = float(found["tensor_parallel.operation_time"])
+    assert_allclose(found["tensor_parallel.communication_time"], gathers * once * 8 * 48, rtol=1e-12, atol=0)
 
 
 def test_communication_that_takes_longer_than_computation_is_exposed():
@@ -96,6 +117,22 @@ def test_unsharded_gradients_are_gathered_and_sharded_weights():
     )
 
 
+def test_the_fullest_stage_has_the_states_of_its_layers():
+    """32 layers in three stages of two parts: two parts of six; in three stages of one: eleven."""
+    for virtual, layers in ((1, 11), (2, 12)):
+        found = terms(ranks=3, pipeline_size=3, virtual_count=virtual, global_batch=3)
+        for name, element in (("weights", 2), ("gradients", 4), ("optimiser", 12)):
+            expected = float(found["model.dense_parameters"]) * layers / 32 * element
+            assert_allclose(found[f"training.{name}_size"], expected, rtol=1e-12, atol=0)
+
+
+def test_parts_of_one_stage_are_all_layers():
+    """32 layers in five parts of one stage are 32, not five times seven."""
+    whole, parts = terms(ranks=8), terms(ranks=8, virtual_count=5)
+    for name in ("iteration.time", MEMORY):
+        assert_allclose(parts[name], whole[name], rtol=1e-12, atol=0)
+
+
 def test_experts_have_tokens_of_all_ranks_and_their_own_replicas():
     found = terms("qwen3-30b-a3b", ranks=16, expert_size=8, global_batch=16)
     assert float(found["training.expert_tokens"]) == TOKENS * 8 * 8 / 128
@@ -112,6 +149,10 @@ def test_experts_have_tokens_of_all_ranks_and_their_own_replicas():
     [
         ({"tensor_size": 3, "ranks": 9}, "application.plan.tensor_size does not divide the heads"),
         ({"tensor_size": 4, "ranks": 6}, "tensor, context and pipeline ranks do not divide application.rank_count"),
+        (
+            {"sequence_length": 4097, "context_size": 8},
+            "application.plan.context_size does not divide the tokens (application.plan.sequence_length)",
+        ),
         (
             {"global_batch": 12},
             "replicas times application.plan.micro_batch do not divide",
@@ -289,6 +330,15 @@ def test_offloaded_states_leave_the_device_and_are_updated_by_the_host():
     assert_allclose(hidden["offload"], moved["offload"] / 4, rtol=1e-12, atol=0)
 
 
+def test_devices_draw_idle_power_while_the_host_updates_the_weights():
+    plain, moved = terms(), terms(offload="optimiser")
+    kernels = float(plain["iteration.kernel_time"] - plain["optimiser"])
+    assert_allclose(moved["iteration.kernel_time"], kernels, rtol=1e-12, atol=0)
+    busy = 8 * 612.5 * kernels
+    idle = float(moved["node.idle_power"] * moved["iteration.time"])
+    assert_allclose(moved["iteration.energy"], idle + busy, rtol=1e-12, atol=0)
+
+
 def test_states_that_do_not_fit_the_host_are_infeasible():
     result = run_whole(step("llama-3-405b", ranks=8, offload="optimiser", sharding="none"), Grid())
     assert "optimiser states do not fit the host" in "; ".join(result.reasons)
@@ -313,6 +363,15 @@ def test_offload_needs_a_link_and_the_memory_of_a_host(tmp_path):
     (tmp_path / "bare.toml").write_text(BARE, encoding="utf-8")
     with pytest.raises(InvalidFileError, match=r"bare lacks .*, which offload needs"):
         whatif.run(step(offload="optimiser"), platform=tmp_path / "bare.toml")
+
+
+@pytest.mark.parametrize("recomputation", ["selective", "full"])
+def test_scores_that_are_computed_again_take_memory_of_one_layer(recomputation):
+    plan = {"recomputation": recomputation, "tensor_size": 2}
+    fused, stored = terms(**plan), terms(**plan, fused_attention=False)
+    scores = 5 * TOKENS * HEADS * TOKENS / 2
+    assert_allclose(stored[MEMORY] - fused[MEMORY], scores, rtol=1e-12, atol=0)
+    assert_allclose(stored["training.activations_size"], fused["training.activations_size"], rtol=1e-12, atol=0)
 
 
 def test_executed_operations_count_what_is_computed_again():

@@ -19,21 +19,26 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "head_count": ("num_attention_heads", "n_head", "n_heads"),
     "kv_head_count": ("num_key_value_heads", "num_kv_heads", "n_head_kv"),
     "head_size": ("head_dim",),
-    "feed_forward_size": ("intermediate_size", "n_inner", "ffn_hidden_size", "ffn_dim"),
+    "feed_forward_size": ("intermediate_size_mlp", "intermediate_size", "n_inner", "ffn_hidden_size", "ffn_dim"),
     "vocabulary_size": ("vocab_size",),
     "expert_count": ("n_routed_experts", "num_local_experts", "num_experts"),
     "active_expert_count": ("num_experts_per_tok", "moe_topk"),
-    "shared_expert_count": ("n_shared_experts",),
+    "shared_expert_count": ("n_shared_experts", "num_shared_experts"),
     "expert_size": ("moe_intermediate_size",),
+    "plain_expert_size": ("intermediate_size",),
+    "shared_expert_size": ("shared_expert_intermediate_size",),
     "leading_dense_count": ("first_k_dense_replace",),
-    "expert_interval": ("decoder_sparse_step", "moe_layer_freq"),
+    "expert_interval": ("decoder_sparse_step", "moe_layer_freq", "interleave_moe_layer_step"),
     "query_rank": ("q_lora_rank",),
     "kv_rank": ("kv_lora_rank",),
     "rotary_size": ("qk_rope_head_dim",),
     "value_size": ("v_head_dim",),
     "window": ("sliding_window",),
 }
-"""Names of a number in files of several programs, by the key of a transformer."""
+"""Names of a number in files of several programs, by the key of a transformer.
+
+Other sizes of experts: `plain_expert_size` where no other is stated, `shared_expert_size` that of all shared ones.
+"""
 _REQUIRED: Final = ("layer_count", "hidden_size", "head_count", "vocabulary_size")
 _LATENT: Final = ("query_rank", "kv_rank", "rotary_size", "value_size")
 _EXPERTS: Final = tuple(key for key in _KEYS if "expert" in key or key == "leading_dense_count")
@@ -145,13 +150,15 @@ def _values(config: Mapping[str, Any], found: Mapping[str, int]) -> Iterator[tup
     if config.get("tie_word_embeddings", kind in _TIED) is True:
         yield "tied_embeddings", True
     if sparse:
-        yield from _experts(found)
+        yield from _experts(config, found).items()
 
 
 def _attention(config: Mapping[str, Any], found: Mapping[str, int], latent: bool) -> Iterator[tuple[str, Any]]:
     """Keys of attention."""
     if latent:
         yield "attention", "latent"
+        if "query_rank" not in found:
+            yield "query_rank", 0
         nope = config.get("qk_nope_head_dim")
         yield "head_size", found.get("rotary_size", 0) + (nope if isinstance(nope, int) else 0)
         return
@@ -166,9 +173,19 @@ def _attention(config: Mapping[str, Any], found: Mapping[str, int], latent: bool
         }.items()
 
 
-def _experts(found: Mapping[str, int]) -> Iterator[tuple[str, Any]]:
-    """Keys of experts; those of the same size as dense blocks state no size of their own."""
-    yield "blocks", "experts"
-    yield from ((key, found[key]) for key in _EXPERTS if found.get(key))
-    if "expert_size" not in found and "feed_forward_size" in found:
-        yield "expert_size", found["feed_forward_size"]
+def _experts(config: Mapping[str, Any], found: Mapping[str, int]) -> dict[str, Any]:
+    """Keys of experts; those of the same size as dense blocks state no size of their own.
+
+    Llama 4 states another size of dense blocks, and no number of shared experts, of which it has one; Qwen states the
+    size of all shared experts.
+    """
+    values: dict[str, Any] = {"blocks": "experts"} | {key: found[key] for key in _EXPERTS if found.get(key)}
+    whole, plain = (values.pop(key, 0) for key in ("shared_expert_size", "plain_expert_size"))
+    size = values.get("expert_size") or plain or found.get("feed_forward_size")
+    if size:
+        values["expert_size"] = size
+    if "shared_expert_count" not in values and whole and size:
+        values["shared_expert_count"] = -(-whole // size)
+    if str(config.get("model_type")).startswith("llama4"):
+        values["shared_expert_count"] = 1
+    return values

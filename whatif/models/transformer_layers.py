@@ -32,7 +32,7 @@ def attention_parameters(hidden_size: Count, head_count: Count, kv_head_count: C
     return 2 * hidden_size * head_size * (head_count + kv_head_count)
 
 
-@model("N_a = r_q (h + a d) + h (r + d_r) + r a (d - d_r + d_v) + a d_v h", _LATENT)
+@model("N_a = N_q + h (r + d_r) + r a (d - d_r + d_v) + a d_v h,  N_q = r_q (h + a d), or h a d if r_q = 0", _LATENT)
 def latent_parameters(
     hidden_size: Count,
     head_count: Count,
@@ -45,9 +45,10 @@ def latent_parameters(
     """Parameters of the projections of latent attention of one layer.
 
     `head_size` d of queries and keys includes `rotary_size` d_r, the part with positions; `kv_rank` r is the size of
-    the latent vector, `query_rank` r_q that of queries, `value_size` is d_v. Elementwise.
+    the latent vector, `query_rank` r_q that of queries, 0 without one; `value_size` is d_v. Elementwise.
     """
-    queries = query_rank * (hidden_size + head_count * head_size)
+    width = head_count * head_size
+    queries = np.where(query_rank > 0, query_rank * (hidden_size + width), hidden_size * width)
     latent = hidden_size * (kv_rank + rotary_size)
     expanded = kv_rank * head_count * (head_size - rotary_size + value_size)
     return queries + latent + expanded + head_count * value_size * hidden_size

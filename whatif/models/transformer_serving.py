@@ -49,10 +49,16 @@ def latent_width(kv_rank: Count, rotary_size: Count) -> Count:
     return kv_rank + rotary_size
 
 
-@model("M = w L s / p", _DEFINITION)
-def token_cache(kv_width: Count, layer_count: Count, element_size: Bytes, pipeline_size: Count) -> Bytes:
-    """Bytes of the cache of one token on a rank. Elementwise; valid for p ≥ 1."""
-    return kv_width * layer_count * element_size / pipeline_size
+@model("c if p = 1, else 1", "the first stage has the input embedding, the last one that of the output")
+def stage_embeddings(embedding_count: Count, pipeline_size: Count) -> Count:
+    """Embeddings of a stage that has one, of c of the model. Elementwise; valid for c ≥ 1."""
+    return np.where(pipeline_size > 1, 1.0, embedding_count)
+
+
+@model("M = w L s / p'", _DEFINITION)
+def token_cache(kv_width: Count, layer_count: Count, element_size: Bytes, stage_shares: Count) -> Bytes:
+    """Bytes of the cache of one token on a rank of the fullest stage. Elementwise; valid for p' ≥ 1."""
+    return kv_width * layer_count * element_size / stage_shares
 
 
 @model("M = l m", _DEFINITION)
@@ -110,10 +116,16 @@ def _power(base: FloatArray, exponent: FloatArray) -> FloatArray:
     return np.asarray(np.exp(exponent * np.log(np.maximum(base, _LEAST))))
 
 
-@model("T = n (k + 1) / p", _DEFINITION)
-def pass_tokens(batch: Count, draft_length: Count, pipeline_size: Count) -> Count:
-    """Tokens of one of the p passes of a step: one of every request, and those of its draft. Elementwise."""
-    return batch * (draft_length + 1) / pipeline_size
+@model("n_p = max(n / p, 1)", "a request is in one pass; with fewer of them than stages some stages have none")
+def pass_requests(batch: Count, pipeline_size: Count) -> Count:
+    """Requests of one of the p passes of a step. Elementwise."""
+    return np.maximum(batch / pipeline_size, 1.0)
+
+
+@model("T = n_p (k + 1)", _DEFINITION)
+def pass_tokens(request_count: Count, draft_length: Count) -> Count:
+    """Tokens of a pass of n_p requests: one of each, and those of its draft. Elementwise."""
+    return request_count * (draft_length + 1)
 
 
 @model("c = ⌈L / p⌉ p / L", _DEFINITION)

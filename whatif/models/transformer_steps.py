@@ -46,7 +46,12 @@ def rank_tokens(micro_batch: Count, sequence_length: Count, context_size: Count)
     return micro_batch * sequence_length / context_size
 
 
-@model("n = ⌈L / (p v)⌉ v m L_k / L", _DEFINITION)
+def _fullest(layer_count: Count, pipeline_size: Count, virtual_count: Count) -> Count:
+    """Layers of the fullest stage, whose parts have as many each; one stage has all layers, whatever its parts."""
+    return np.minimum(np.ceil(layer_count / (pipeline_size * virtual_count)) * virtual_count, layer_count)
+
+
+@model("n = min(⌈L / (p v)⌉ v, L) m L_k / L", _DEFINITION)
 def layer_passes(
     counted_layers: Count, layer_count: Count, pipeline_size: Count, virtual_count: Count, micro_batch_count: Count
 ) -> Count:
@@ -54,7 +59,7 @@ def layer_passes(
 
     `counted_layers` L_k are those of the kind, of L. Elementwise.
     """
-    fullest = np.ceil(layer_count / (pipeline_size * virtual_count)) * virtual_count
+    fullest = _fullest(layer_count, pipeline_size, virtual_count)
     return fullest * micro_batch_count * counted_layers / layer_count
 
 
@@ -156,10 +161,19 @@ def bubble_time(
     return idle_fraction * (pipeline_size - 1) / (virtual_count * micro_batch_count) * stage_time
 
 
-@model("N_r = N / (t p)", _DEFINITION)
-def rank_parameters(parameter_count: Count, tensor_size: Count, pipeline_size: Count) -> Count:
-    """Parameters on one rank, before they are spread over replicas. Elementwise."""
-    return parameter_count / (tensor_size * pipeline_size)
+@model("p' = L / min(⌈L / (p v)⌉ v, L)", _DEFINITION)
+def stage_shares(layer_count: Count, pipeline_size: Count, virtual_count: Count) -> Count:
+    """Stages as full as the fullest one that hold all layers: p, or fewer where they do not divide the layers.
+
+    Elementwise; valid for p, v ≥ 1.
+    """
+    return layer_count / _fullest(layer_count, pipeline_size, virtual_count)
+
+
+@model("N_r = N / (t p')", _DEFINITION)
+def rank_parameters(parameter_count: Count, tensor_size: Count, stage_shares: Count) -> Count:
+    """Parameters on one rank of the fullest stage, before they are spread over replicas. Elementwise."""
+    return parameter_count / (tensor_size * stage_shares)
 
 
 @model("M = N s / D", _DEFINITION)
@@ -202,12 +216,12 @@ def summed_size(*sizes: Bytes) -> Bytes:
     return reduce(np.add, sizes, np.zeros(()))
 
 
-@model("M = A ⌈L / (p v)⌉ v min(m, p) (1 + (p - 1) / (p v) if v > 1)", _MEMORY)
+@model("M = A min(⌈L / (p v)⌉ v, L) min(m, p) (1 + (p - 1) / (p v) if v > 1)", _MEMORY)
 def stage_activations(
     layer_size: Bytes, layer_count: Count, pipeline_size: Count, virtual_count: Count, micro_batch_count: Count
 ) -> Bytes:
     """Bytes of activations of the first stage, which keeps those of p micro batches. Elementwise."""
-    layers = np.ceil(layer_count / (pipeline_size * virtual_count)) * virtual_count
+    layers = _fullest(layer_count, pipeline_size, virtual_count)
     kept = np.minimum(micro_batch_count, pipeline_size)
     interleaved = np.where(virtual_count > 1, 1 + (pipeline_size - 1) / (pipeline_size * virtual_count), 1.0)
     return layer_size * layers * kept * interleaved

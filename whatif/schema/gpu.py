@@ -48,8 +48,9 @@ class TransformerShares(StrictTable):
     """Products of layers in bf16, of the peak of bf16."""
     fp8: PositiveFraction = 0.6
     """Products with operands in fp8, a scale for each tensor, of the peak of fp8."""
-    mxfp8: PositiveFraction = 0.6
-    """Products with operands in fp8, a scale for each block, of the peak of fp8."""
+    mxfp8: PositiveFraction = computed_default(f"= {_GPU}.transformer.fp8")
+    """Products with operands in fp8, a scale for each block, of the peak of fp8; by default as with a scale for each
+    tensor."""
     nvfp4: PositiveFraction = 0.55
     """Products with operands in fp4, of the peak of fp4."""
     attention: PositiveFraction = 0.4

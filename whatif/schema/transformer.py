@@ -57,7 +57,7 @@ class Transformer(StrictTable):
     windowed_fraction: Fraction = 0.5
     """Share of the layers with a sliding window."""
     query_rank: CountOrZero = 1536.0
-    """Size of the latent vector of queries, for `attention = "latent"`."""
+    """Size of the latent vector of queries, for `attention = "latent"`; 0 if queries are projected directly."""
     kv_rank: CountOrZero = 512.0
     """Size of the latent vector of keys and values."""
     rotary_size: CountOrZero = 64.0

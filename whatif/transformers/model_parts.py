@@ -10,7 +10,7 @@ from whatif.core.context import Context
 from whatif.core.term import PhaseTerm, Reference, parameters_in
 from whatif.models import transformer_layers as layers
 from whatif.models import transformer_steps as steps
-from whatif.models.ranks import fits, is_multiple
+from whatif.models.ranks import agrees, fits, is_multiple
 from whatif.schema.transformer import Transformer
 from whatif.units import BYTE, ONE, Quantity
 from whatif.vocabulary import Category
@@ -101,6 +101,18 @@ class ModelParts:
             active, all_experts = f"{MODEL}.active_expert_count", f"{MODEL}.expert_count"
             require("model.experts fit", f"{active} exceeds {all_experts}", fits,
                     {"needed_count": active, "available_count": all_experts})  # fmt: skip
+            self._layer_constraints()
+
+    def _layer_constraints(self) -> None:
+        """Constraints of layers with experts and dense ones: no more leading ones than layers, and all have a block."""
+        require, layer_count = self.context.wiring.require, f"{MODEL}.layer_count"
+        leading = f"{MODEL}.leading_dense_count"
+        require("model.leading layers fit", f"{leading} exceeds {layer_count}", fits,
+                {"needed_count": leading, "available_count": layer_count})  # fmt: skip
+        if not self.has_dense:
+            reason = f"{MODEL}.feed_forward_size is missing, which layers without experts need"
+            require("model.blocks of all layers", reason, agrees,
+                    {"first_count": self.expert_layers, "second_count": layer_count})  # fmt: skip
 
     # Parameters of the model
 
@@ -188,6 +200,11 @@ class ModelParts:
     def routed_parameters(self) -> str:
         """Parameters of the routed experts of all layers."""
         return self.difference("model.routed_parameters", self.all_parameters, self.dense_total)
+
+    def stage_shares(self, virtual_count: Reference) -> str:
+        """Stages as full as the fullest one, of several parts each, that hold all layers."""
+        return self.add("model.stage_shares", steps.stage_shares, layer_count=f"{MODEL}.layer_count",
+                        pipeline_size=f"{PLAN}.pipeline_size", virtual_count=virtual_count)  # fmt: skip
 
     @property
     def heads(self) -> dict[str, Reference]:

@@ -137,14 +137,13 @@ class ForwardPass:
         """Time of attention among the tokens of prompts of a length."""
         return self._attention(self.parts.attended_by(length), self.parts.heads, NO_BYTES)
 
-    def cached_attention(self, batch: Reference) -> str:
-        """Time of attention of the tokens of requests to their caches, which are read once in every step."""
+    def cached_attention(self, requests: Reference) -> str:
+        """Time of attention of the tokens of a pass of requests to their caches, which it reads once."""
         parts, name = self.parts, self._named("attention")
         length = parts.context_length
         twice = parts.product(f"{name}.attended_length", length, number(2.0))
-        rows = parts.product(f"{name}.cached_tokens", batch, length)
-        each = parts.quotient(f"{name}.pass_tokens", rows, f"{PLAN}.pipeline_size")
-        read = parts.add(f"{name}.read_size", layers.token_size, token_count=each, width=parts.cache_width,
+        rows = parts.product(f"{name}.cached_tokens", requests, length)
+        read = parts.add(f"{name}.read_size", layers.token_size, token_count=rows, width=parts.cache_width,
                          tensor_size=ONCE, passes=ONCE, element_size=parts.cache_element)  # fmt: skip
         heads = parts.heads
         if parts.latent:

@@ -78,12 +78,15 @@ class ServingParts(ModelParts):
 
     @cached_property
     def groups(self) -> dict[str, Group]:
-        """Size and stride of each group of ranks: tensor ranks are next to each other, then stages, then replicas."""
+        """Size and stride of each group of ranks: tensor ranks are next to each other, then stages, then replicas.
+
+        Ranks that share experts are of one stage: those of several replicas are as many apart as there are stages.
+        """
         tensor, pair = f"{PLAN}.tensor_size", number(2.0)
         return {
             "tensor": {"group_size": tensor, "group_stride": ONCE},
             "pipeline": {"group_size": pair, "group_stride": tensor},
-            "expert": {"group_size": f"{PLAN}.expert_size", "group_stride": ONCE},
+            "expert": {"group_size": f"{PLAN}.expert_size", "group_stride": f"{PLAN}.pipeline_size"},
             "cache": {"group_size": pair, "group_stride": self.decoding_ranks if self.separate else self.replica_ranks},
         }
 
@@ -97,7 +100,10 @@ class ServingParts(ModelParts):
     @cached_property
     def weights(self) -> str:
         """Bytes of the weights of a rank; embeddings are in bf16."""
-        embeddings = self.product("model.all_embeddings", self.output_embedding, number(self.embedding_count))
+        stages = parameters_in(PLAN, "pipeline_size")
+        count = self.add("serving.embedding_count", serving.stage_embeddings, **stages,
+                         embedding_count=number(self.embedding_count))  # fmt: skip
+        embeddings = self.product("serving.stage_embedding_parameters", self.output_embedding, count)
         kinds: dict[str, tuple[Reference, Reference, Reference]] = {
             "layer": (self.layer_parameters, f"{PLAN}.tensor_size", self.weight_size),
             "embedding": (embeddings, f"{PLAN}.tensor_size", BF16),
@@ -108,9 +114,9 @@ class ServingParts(ModelParts):
         return self.summed("serving.weights_size", sizes)
 
     def _weights(self, kind: str, whole: Reference, shares: Reference, element: Reference) -> str:
-        stages = ONCE if kind == "embedding" else f"{PLAN}.pipeline_size"
+        stages = ONCE if kind == "embedding" else self.stage_shares(ONCE)
         parameters = self.add(f"serving.{kind}_parameters", steps.rank_parameters, parameter_count=whole,
-                              tensor_size=shares, pipeline_size=stages)  # fmt: skip
+                              tensor_size=shares, stage_shares=stages)  # fmt: skip
         return self.add(f"serving.{kind}_weights_size", steps.state_size, parameter_count=parameters,
                         element_size=element, share_count=ONCE)  # fmt: skip
 
@@ -147,7 +153,7 @@ class ServingParts(ModelParts):
         """Bytes of the cache of sequences of a length on one rank."""
         token = self.add("serving.token_size", serving.token_cache, kv_width=self.cache_width,
                          layer_count=f"{MODEL}.layer_count", element_size=self.cache_element,
-                         pipeline_size=f"{PLAN}.pipeline_size")  # fmt: skip
+                         stage_shares=self.stage_shares(ONCE))  # fmt: skip
         return self.add(name, serving.request_cache, length=length, token_size=token)
 
     @property
@@ -187,16 +193,19 @@ class ServingParts(ModelParts):
             ("ranks", f"{tensor} times {stages} {ranks}", self.decoding_ranks, self.replica_ranks),
             ("heads", f"{tensor} does not divide the heads ({MODEL}.head_count)", f"{MODEL}.head_count", tensor),
         ]
+        sharing = self.product("serving.sharing_ranks", expert, stages)
         if self.has_experts:
             pairs += [
                 ("experts", f"{expert} does not divide the experts ({MODEL}.expert_count)", f"{MODEL}.expert_count",
                  expert),
                 ("expert ranks", f"{tensor} does not divide {expert}", expert, tensor),
-                ("expert replicas", f"{expert} {ranks}", self.decoding_ranks, expert),
+                ("expert replicas", f"{expert} times {stages} {ranks}", self.decoding_ranks, sharing),
             ]  # fmt: skip
         if self.separate:
             pairs.append(("prefill ranks", f"{tensor} times {stages} does not divide {_RANKS}", _RANKS,
                           self.replica_ranks))  # fmt: skip
+        if self.separate and self.has_experts:
+            pairs.append(("prefill experts", f"{expert} times {stages} does not divide {_RANKS}", _RANKS, sharing))
         for name, reason, count, divisor in pairs:
             require(f"serving.{name} divide", reason, is_multiple, {"count": count, "divisor": divisor})
         require("serving.stages fit", f"more stages than layers ({MODEL}.layer_count)", fits,

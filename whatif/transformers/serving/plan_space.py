@@ -36,7 +36,7 @@ def candidates(scenario: Scenario, keep: Sequence[str]) -> dict[str, FloatArray]
     rows = []
     for tensor in allowed(stated, "tensor_size", (item for item in divisors(ranks) if heads % item == 0)):
         for stages in allowed(stated, "pipeline_size", (item for item in divisors(ranks // tensor) if item <= layers)):
-            shares = [item for item in divisors(ranks) if item % tensor == 0 and experts % item == 0]
+            shares = [item for item in divisors(ranks // stages) if item % tensor == 0 and experts % item == 0]
             dense = application.transformer.blocks != "experts"
             for share in allowed(stated, "expert_size", [tensor] if dense else shares):
                 rows += [(tensor, stages, share, batch) for batch in batches]

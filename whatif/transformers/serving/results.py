@@ -12,7 +12,7 @@ from whatif.models import transformer_serving as serving
 from whatif.transformers.memory_kinds import memory_words
 from whatif.transformers.model_parts import PLAN
 from whatif.transformers.serving.parts import MEMORY, ServingParts
-from whatif.transformers.serving.terms import BATCH, BUSY, CACHE, FLYING, first_token, prompt_terms
+from whatif.transformers.serving.terms import BATCH, BUSY, CACHE, DECODED, FLYING, first_token, prompt_terms
 
 MEMORY_TERMS: Final = {"weights": "serving.weights_size", "cache": CACHE, "buffers": f"{PLAN}.buffer_size"}
 """Terms of the memory of a rank by kind."""
@@ -23,8 +23,9 @@ def serving_results(context: Context, times: Mapping[str, str]) -> dict[str, str
     parts = ServingParts(context)
     output: dict[str, Reference] = {"output_length": f"{PLAN}.output_length"}
     whole: dict[str, Reference] = {"iteration_time": times["iteration_time"]}
-    token = parts.add("serving.token_time", serving.token_time, busy_time=BUSY, batch=BATCH,
-                      replica_count=parts.replicas, **output)  # fmt: skip
+    # Prompts on the same ranks delay tokens, those on others the first one only.
+    token = parts.add("serving.token_time", serving.token_time, busy_time=DECODED if parts.separate else BUSY,
+                      batch=BATCH, replica_count=parts.replicas, **output)  # fmt: skip
     first = first_token(parts)
     prompt = context.wiring.sum("serving.own_prompt_time", prompt_terms(parts))
     rate = parts.add("serving.token_rate", serving.served_tokens, **whole, **output)

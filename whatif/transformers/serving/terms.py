@@ -28,6 +28,7 @@ FLYING: Final = "serving.flying_count"
 LARGEST_RATE: Final = "serving.largest_rate"
 CACHE: Final = "serving.cache_size"
 BUSY: Final = "serving.busy_time"
+DECODED: Final = "serving.request_decoding_time"
 DECODING: Final = "step.decoding_time"
 STEP: Final = "step.step_time"
 PROMPT: Final = "serving.prompt_time"
@@ -74,11 +75,12 @@ def _phases(part: ForwardPass, attention: str) -> Phases:
 def _decoding(parts: ServingParts, name: str, batch: Reference) -> Phases:
     """Phases of a step of decoding with requests in flight: one pass of a share of them for each stage."""
     stages = f"{PLAN}.pipeline_size"
-    tokens = parts.add(f"{name}.pass_tokens", serving.pass_tokens, batch=batch, draft_length=f"{PLAN}.draft_length",
-                       pipeline_size=stages)  # fmt: skip
+    flying = parts.add(f"{name}.pass_requests", serving.pass_requests, batch=batch, pipeline_size=stages)
+    tokens = parts.add(f"{name}.pass_tokens", serving.pass_tokens, request_count=flying,
+                       draft_length=f"{PLAN}.draft_length")  # fmt: skip
     part = ForwardPass(parts, name, Work(tokens, tokens, stages, parts.imbalance))
     requests = parts.repeated(f"{name}_requests", f"{PLAN}.request_time", batch)
-    return [*_phases(part, part.cached_attention(batch)), ({f"{name}_requests": requests}, "overhead")]
+    return [*_phases(part, part.cached_attention(flying)), ({f"{name}_requests": requests}, "overhead")]
 
 
 def _step(parts: ServingParts, name: str, batch: Reference) -> Phases:
@@ -133,7 +135,7 @@ def _prefill(parts: ServingParts, prompt: Phases) -> Phases:
 def _waiting(parts: ServingParts, decoding: Phases) -> Phases:
     """Time in which the ranks that decode wait for those that prefill."""
     wait = parts.add("prefill_wait", serving.prefill_wait, prompt_time=PROMPT,
-                     decoding_time=_summed(parts, "serving.request_decoding_time", decoding),
+                     decoding_time=_summed(parts, DECODED, decoding),
                      prefill_replica_count=parts.prefill_replicas)  # fmt: skip
     return [({"prefill_wait": wait}, "overhead")]
 
@@ -235,7 +237,10 @@ def first_token(parts: ServingParts) -> str:
         times.append(parts.repeated("first.step_wait", STEP, number(0.5)))
     if parts.plan.request_rate is not None:
         times += _queues(parts)
-    elif not parts.separate:
+    elif parts.separate:
+        flying = parts.product("serving.all_flying", BATCH, parts.replicas)
+        times.append(parts.repeated("first.prefill_wait", "prefill_wait", flying))
+    else:
         times.append(parts.add(STEP_PROMPTS, waits.step_prompts_wait, batch=BATCH, prompt_time=PROMPT,
                                **_requests(parts)))  # fmt: skip
     return parts.context.wiring.sum("serving.first_token_time", times)

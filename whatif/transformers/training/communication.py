@@ -11,8 +11,8 @@ from whatif.models import transformer_steps as steps
 from whatif.transformers.model_parts import BF16, MODEL, ONCE, PLAN, number
 from whatif.transformers.training.parts import Parts
 
-_GATHERS: Final = 8.0
-"""Gathers and reductions of the activations in one pass of a layer: two of each forward, and two of each backward."""
+_GATHERS: Final = 4.0
+"""Gathers and reductions of the activations in one pass of a block: one of each forward, and one of each backward."""
 _KEYS: Final = 3.0
 """Gathers of keys and values: forward, backward, and the reduction of their gradients."""
 _EXCHANGES: Final = 4.0
@@ -33,17 +33,30 @@ class Communication:
         parts = self.parts
         hidden = self._size("tensor_parallel", parts.tokens, f"{MODEL}.hidden_size")
         keys = self._size("context_parallel", parts.sequence_tokens, parts.kv_width)
-        passes = parts.layer_passes
         found = {
-            "tensor_parallel": self._layers("tensor", hidden, "ring_allgather", _GATHERS * self.again, passes),
-            "context_parallel": self._layers("context", keys, "ring_allgather", _KEYS, passes),
-        }
+            "tensor_parallel": self._layers("tensor", hidden, "ring_allgather", _GATHERS * self.again,
+                                            self._divided_blocks()),
+            "context_parallel": self._layers("context", keys, "ring_allgather", _KEYS, parts.layer_passes),
+        }  # fmt: skip
         if parts.has_experts:
             copies = parts.product("training.routed_copies", parts.routed_tokens, f"{MODEL}.active_expert_count")
             sent = self._size("expert_parallel", copies, f"{MODEL}.hidden_size")
             found["expert_parallel"] = self._layers("expert", sent, "pairwise", _EXCHANGES * self.again,
                                                     parts.expert_passes)  # fmt: skip
         return {**found, "stage_messages": self._stage_messages()}
+
+    def _divided_blocks(self) -> str:
+        """Passes of blocks that tensor ranks divide: attention, dense ones, shared experts, but not routed ones.
+
+        Each rank sends its share of the tokens to experts; without sequence parallelism it gathers the results.
+        """
+        parts = self.parts
+        blocks = parts.product("training.block_passes", parts.layer_passes, number(2.0))
+        if not parts.has_experts or parts.model.shared_expert_count is not None:
+            return blocks
+        undivided = number(1.0 if parts.plan.sequence_parallel else 0.5)
+        routed = parts.product("training.routed_block_passes", parts.expert_passes, undivided)
+        return parts.difference("training.divided_block_passes", blocks, routed)
 
     def _size(self, name: str, tokens: Reference, width: Reference, shares: Reference = ONCE) -> str:
         """Bytes of the tokens that one collective sends."""

@@ -66,19 +66,25 @@ def _state(parts: Parts, name: str, *, on_host: bool = False) -> str:
 
 
 def _activations(parts: Parts) -> list[str]:
-    """Bytes of the activations of the first stage, and with full recomputation those of the layer in progress."""
-    full = parts.plan.recomputation == "full"
+    """Bytes of the activations of the first stage, and those of the layer in progress that are computed again."""
+    recomputation, sizes = parts.plan.recomputation, _element_sizes(parts)
     # With full recomputation a layer keeps its input.
-    kept = _layer(parts, "training.layer_size", (2.0, 0.0, 0.0) if full else _element_sizes(parts))
-    if parts.plan.recomputation == "none" and not parts.plan.fused_attention:
-        scores = parts.add("training.score_size", steps.score_size, token_count=parts.tokens,
-                           head_count=f"{MODEL}.head_count", sequence_length=f"{PLAN}.sequence_length",
-                           tensor_size=f"{PLAN}.tensor_size")  # fmt: skip
-        kept = parts.summed("training.layer_and_score_size", [kept, scores])
-    sizes = parameters_in(PLAN, "pipeline_size", "virtual_count")
-    found = [parts.add("training.activations_size", steps.stage_activations, layer_size=kept,
-                       layer_count=f"{MODEL}.layer_count", micro_batch_count=parts.micro_batches, **sizes)]  # fmt: skip
-    return [*found, _layer(parts, "training.recomputed_layer_size", _element_sizes(parts))] if full else found
+    kept = [_layer(parts, "training.layer_size", (2.0, 0.0, 0.0) if recomputation == "full" else sizes)]
+    again = [_layer(parts, "training.whole_layer_size", sizes)] if recomputation == "full" else []
+    if not parts.plan.fused_attention:
+        (kept if recomputation == "none" else again).append(_scores(parts))
+    stages = parameters_in(PLAN, "pipeline_size", "virtual_count")
+    found = [parts.add("training.activations_size", steps.stage_activations,
+                       layer_size=parts.summed("training.kept_size", kept), layer_count=f"{MODEL}.layer_count",
+                       micro_batch_count=parts.micro_batches, **stages)]  # fmt: skip
+    return [*found, parts.summed("training.recomputed_layer_size", again)] if again else found
+
+
+def _scores(parts: Parts) -> str:
+    """Bytes of the scores of attention in one layer."""
+    return parts.add("training.score_size", steps.score_size, token_count=parts.tokens,
+                     head_count=f"{MODEL}.head_count", sequence_length=f"{PLAN}.sequence_length",
+                     tensor_size=f"{PLAN}.tensor_size")  # fmt: skip
 
 
 def _layer(parts: Parts, name: str, element_sizes: tuple[float, float, float]) -> str:

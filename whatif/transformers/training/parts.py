@@ -134,7 +134,7 @@ class Parts(ModelParts):
         if kind == "expert":
             whole, shares = self.routed_parameters, f"{PLAN}.expert_size"
         return self.add(f"training.{kind}_parameters", steps.rank_parameters, parameter_count=whole,
-                        tensor_size=shares, pipeline_size=f"{PLAN}.pipeline_size")  # fmt: skip
+                        tensor_size=shares, stage_shares=self.stage_shares(f"{PLAN}.virtual_count"))  # fmt: skip
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -158,6 +158,8 @@ class Parts(ModelParts):
             ("ranks", "tensor, context and pipeline ranks do not divide application.rank_count", ranks, replica),
             ("heads", f"{plan['tensor']} does not divide the heads ({MODEL}.head_count)", f"{MODEL}.head_count",
              plan["tensor"]),
+            ("sequence", f"{PLAN}.context_size does not divide the tokens ({PLAN}.sequence_length)",
+             f"{PLAN}.sequence_length", f"{PLAN}.context_size"),
             ("batch", f"replicas times {PLAN}.micro_batch do not divide {PLAN}.global_batch", f"{PLAN}.global_batch",
              sequences),
         ]  # fmt: skip

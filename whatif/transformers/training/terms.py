@@ -32,6 +32,8 @@ def wire_training(context: Context) -> list[PhaseTerm]:
     launches = {"layer_overhead": computation.fixed_times()}
     exposed = communication.of_layers()
     stage = context.wiring.sum("training.stage_time", [*kernels.values(), *launches.values(), *exposed.values()])
+    # Devices draw idle power while the host updates the weights.
+    updating: Category = "kernel" if parts.plan.offload == "none" else "overhead"
     phases: list[tuple[dict[str, str], Category]] = [
         (kernels, "kernel"),
         (launches, "overhead"),
@@ -39,7 +41,7 @@ def wire_training(context: Context) -> list[PhaseTerm]:
         ({"pipeline_bubble": _bubble(parts, stage)}, "overhead"),
         ({"gradients": communication.of_replicas()}, "communication"),
         (computation.offload(), "transfer"),
-        ({"optimiser": computation.optimiser()}, "kernel"),
+        ({"optimiser": computation.optimiser()}, updating),
         ({"data_stall": _stall(parts)}, "overhead"),
     ]
     return phase_terms(phases)
