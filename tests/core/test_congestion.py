@@ -308,7 +308,7 @@ def test_channels_of_a_rack_leave_it_through_all_of_its_nodes(algorithm: str, gp
 
 def test_a_rack_passes_its_block_of_a_ring_by_all_of_its_ports() -> None:
     """286 rounds of 1/144 of 1 GiB between racks of 72: by 18 trays of four ports of 50 GB/s."""
-    busy, latency = 286 * 2**30 / 144 / (72 * 50e9), 286 * 7.59e-6
+    busy, latency = 286 * 2**30 / 144 / (72 * 50e9), 286 * 6.24e-6
     assert_allclose(time(racks(144, "ring")), busy + latency, rtol=1e-3, atol=0)
 
 
@@ -332,5 +332,5 @@ def test_ranks_of_a_rack_that_is_not_full_share_the_ports_of_their_nodes() -> No
     full, one_more = (racks(ranks, "ring") for ranks in (144, 73))
     busy = [2 * (ranks - 1) * 2**30 / ranks / (ports * 50e9) for ranks, ports in ((144, 72), (73, 36))]
     alone = [time(one, congestion="none") for one in (full, one_more)]
-    latencies = [2 * (ranks - 1) * 7.59e-6 for ranks in (144, 73)]
+    latencies = [2 * (ranks - 1) * 6.24e-6 for ranks in (144, 73)]
     assert_allclose(np.subtract(alone, latencies), busy, rtol=1e-3, atol=0)

@@ -10,7 +10,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 import whatif
-from tests.paths import ROOT
 from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
@@ -87,7 +86,7 @@ def test_a_halo_between_the_gpus_of_a_node_takes_their_links(model: str) -> None
     """Perlmutter: four GPUs, 100 GB/s between each pair; each of four ranks sends two messages."""
     question = scenario("perlmutter", 4, halo(model))
     assert_allclose(time(question), 2 * (LATENCY + 2**20 / (SHARE * 100e9)), rtol=1e-12, atol=0)
-    assert time(question, application__buffers="host") > 4 * time(question)
+    assert time(question, application__buffers="host") > 3.5 * time(question)
 
 
 @pytest.mark.parametrize("phase", [collective("ring"), collective("best", model="nccl")])
@@ -120,7 +119,7 @@ def test_bytes_that_leave_a_rack_use_the_ports_of_the_nodes_that_send_them() -> 
     # carry 900 GB/s, and starts one down; a node has four of these, and four ports of 50 GB/s.
     links = 3 * (LATENCY + 2**20 / (SHARE * 900e9))
     found = time(scenario("gb200_nvl72", 144, halo("node_aware")))
-    assert_allclose(found, links + 7.59e-6 + 4 * 2**20 / (4 * 50e9), rtol=1e-9, atol=0)
+    assert_allclose(found, links + 6.24e-6 + 4 * 2**20 / (4 * 50e9), rtol=1e-9, atol=0)
 
 
 @pytest.mark.parametrize(("ranks", "least"), [(73, 33), (76, 36), (100, 48), (128, 64), (144, 72)])
@@ -183,37 +182,26 @@ def test_ports_of_a_node_work_together_up_to_their_rate(ranks: int, rate: float)
     phase = collective("recursive_doubling", "1 MiB") + 'distance = "inter_node"\n'
     question = scenario("perlmutter", 2 * ranks, phase, more)
     rounds = np.log2(2 * ranks)
-    assert_allclose(time(question), rounds * (9.79355e-6 + 2**20 / (24.0371e9 * rate)), rtol=1e-9, atol=0)
+    assert_allclose(time(question), rounds * (6.6e-6 + 2**20 / (24.0371e9 * rate)), rtol=1e-9, atol=0)
 
 
 @pytest.mark.parametrize("platform", ["frontier", "gb200_nvl72", "dgx_h100"])
 @pytest.mark.parametrize("algorithm", ["recursive_doubling", "hierarchical", "pairwise", "bruck_allgather"])
 def test_more_ports_are_not_slower(platform: str, algorithm: str) -> None:
-    """Up to 8 ports with as many channels, from 8 B to 4 GiB.
-
-    Blocks of more channels may be below the limit of a protocol with a lower rate: 1.2 % slower at one size.
-    """
+    """Up to 8 ports with as many channels, from 8 B to 4 GiB."""
     question = scenario(platform, 288, collective(algorithm))
     sizes = ", ".join(f"{2**power} B" for power in range(3, 33))
     texts = (f"application.phases.phase.message_size = {sizes}", "platform.network.port_count = 1, 2, 3, 4, 5, 6, 7, 8")
     axes = [parse_option(text, question.program, 1000) for text in texts]
     found = run_whole(question, grid_of(axes, 1000)).columns["communication_time"]
     slower = found[:, 1:] / found[:, :-1] - 1
-    assert slower.max() < 0.013
-    assert (slower > 1e-9).sum() <= 2
-
-
-def test_blocks_below_the_limit_of_a_protocol_can_be_slower_by_the_share_of_the_page() -> None:
-    question = scenario("gb200_nvl72", 288, collective("hierarchical", "4 MiB"))
-    six, seven = (time(question, platform__network__port_count=count) for count in (6, 7))
-    page = (ROOT / "docs" / "domains.md").read_text(encoding="utf-8")
-    assert f"takes {100 * (seven / six - 1):.1f} % longer with 7 ports a node than with 6" in page
+    assert slower.max() <= 1e-9
 
 
 @pytest.mark.parametrize("model", ["max_rate", "k_model", "node_aware", "injection"])
 def test_short_messages_of_a_halo_share_all_ports(model: str) -> None:
-    """Messages of 64 B of eight ranks a node, by one port and by eight."""
-    question = scenario("dgx_h100", 512, halo(model), 'buffers = "host"')
+    """Messages of 64 B of 64 ranks a node, by one port and by eight."""
+    question = scenario("dgx_h100", 512, halo(model), 'buffers = "host"\nranks_per_node = 64')
     short = {"application__phases__phase__message_size": "64 B", "platform__network__inter_node__short_limit": "128 B"}
     ports = [time(question, **short, platform__network__port_count=count) for count in (1, 8)]
     assert ports[1] < ports[0]
@@ -249,7 +237,7 @@ def test_a_collective_takes_each_round_at_its_distance() -> None:
     """Recursive doubling on two nodes of four: two rounds in a domain, one between nodes, four messages at once."""
     question = scenario("perlmutter", 8, collective("recursive_doubling", "1 MiB") + "channel_count = 1\n")
     near = LATENCY + 2**20 / (SHARE * 100e9)
-    far = 9.79355e-6 + 4 * 2**20 / (4 * 24.0371e9)
+    far = 6.6e-6 + 4 * 2**20 / (4 * 24.0371e9)
     assert_allclose(time(question), 2 * near + far, rtol=1e-9, atol=0)
 
 

@@ -93,13 +93,11 @@ def _additional(context: Context, name: str, protocol: str, process_count: Refer
 
 
 def _port_rates(protocol: str) -> dict[str, Reference]:
-    """Bandwidths of one process and of one port: short messages reach the same one however many share the port."""
-    base = "platform.network.inter_node.max_rate"
-    if protocol == "short":
-        return dict.fromkeys(("base_bandwidth", "port_bandwidth"), f"{base}.short.bandwidth")
+    """Bandwidths of one process and of one port, which short messages use at the rate of eager ones at most."""
+    base, short = "platform.network.inter_node.max_rate", protocol == "short"
     return {
-        "base_bandwidth": f"{base}.{protocol}.base_bandwidth",
-        "port_bandwidth": f"{base}.rendezvous.base_bandwidth",
+        "base_bandwidth": f"{base}.short.bandwidth" if short else f"{base}.{protocol}.base_bandwidth",
+        "port_bandwidth": f"{base}.{'eager' if short else 'rendezvous'}.base_bandwidth",
     }
 
 
