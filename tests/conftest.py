@@ -10,10 +10,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import tempfile
 from functools import partial
 from hashlib import sha256
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -257,16 +255,17 @@ def whatif_main(monkeypatch, capsys, tmp_path):
     return run
 
 
-def pytest_runtest_setup(item):
+@pytest.fixture(scope="module", autouse=True)
+def _hpl_is_compiled(request, tmp_path_factory):
     """The loops of HPL are compiled before a test that may start several processes which all need them."""
-    run = getattr(item.config, "workerinput", {}).get("testrunuid")
-    simulates = "linpack" in item.path.parts or item.path.stem in ("test_hpl", "test_hpl_runs", "test_readme")
-    if run is None or not simulates or getattr(item.config, "has_hpl", False):
+    config, stem = request.config, request.path.stem
+    simulates = "linpack" in request.path.parts or stem in ("test_hpl", "test_hpl_runs", "test_readme")
+    if not hasattr(config, "workerinput") or not simulates or getattr(config, "has_hpl", False):
         return
     from whatif.linpack.simulation.configuration import Configuration
     from whatif.linpack.simulation.simulator import HPLMachine, simulate
 
-    with only_one(Path(tempfile.gettempdir()) / f"whatif-{run}.lock"):
+    with only_one(tmp_path_factory.getbasetemp().parent / "hpl.lock"):
         machine = HPLMachine(np.zeros((19, 5)), np.zeros((2, 1, 8)), np.zeros(4, dtype=np.int64), np.ones(4))
         simulate(Configuration(8, 2, 2, 2), machine)
-    item.config.has_hpl = True
+    config.has_hpl = True
