@@ -322,7 +322,7 @@ def test_a_budget_for_the_lifetime_pays_for_nodes_and_their_energy():
 
 
 def test_a_budget_without_a_result_is_a_row_with_the_reason(without_power):
-    assert bought({"power": "2 kW"}).reason == "1 nodes are too few: one job needs 2"
+    assert bought({"power": "2 kW"}).reason == "a job needs 2 nodes, the offer has 1"
     assert bought({"power": "1 kW"}).reason == "not one node is within the budget"
     assert bought({"capital": "1 EUR"}, platform__price__node_price="0 EUR").reason == "nodes take no capital there"
     work = {"application__phases__work__kernel_time": "0 s", "application__phases__waiting__overhead_time": "0 s"}

@@ -22,7 +22,7 @@ from whatif.schema.price import currencies
 from whatif.studies.study_result import StudyResult, values_on_all_platforms
 from whatif.table import Table
 from whatif.table_writers import worth_showing
-from whatif.units import DAY, JOULE, MONEY, ONE, WATT, Dimension, Quantity, UnitError, parse_quantity
+from whatif.units import DAY, JOULE, MONEY, ONE, WATT, Dimension, Quantity, UnitError, counted, parse_quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ def _offer(scenario: str, evaluation: Evaluation, platform: str, limits: Mapping
         reason = "not one node is within the budget" if nodes == 0 else f"nodes take no {limit} there"
         return offer(nodes, limit, reason=reason)
     jobs = float(np.floor(nodes / needed))
-    reason = "" if jobs else f"{nodes:,.0f} nodes are too few: one job needs {needed:,.0f}"
+    reason = "" if jobs else f"a job needs {counted(int(needed), 'node')}, the offer has {nodes:,.0f}"
     daily = jobs * DAY / time if jobs else np.nan
     return offer(nodes, limit, jobs, daily, reason=reason)
 

@@ -34,7 +34,7 @@ WORDS: Final = {
 OPTIONAL: Final[dict[str, list[list[str]]]] = {
     "bids": [["merit"], ["power"], ["low", "high"], ["limit"]],
     "jobs": [["carbon"], ["grade"], ["equal power", "equal money"], ["energy"]],
-    "commitments": [["grade"], ["low", "high"]],
+    "commitments": [["grade"], ["target nodes"], ["speedup"], ["jobs per day"]],
     "turns": [],
     "changes": [],
     "options": [],
