@@ -230,12 +230,14 @@ class Context:
 
     @property
     def _host_messages(self) -> bool:
-        """Whether the platform states messages between main memories inside a node, and no file that extends it adds
-        links between GPUs."""
+        """Whether the file that states the links between GPUs states messages between main memories inside a node, too.
+
+        Those that a file adds to a machine with links, such as a fit, or has before it gets them, are of another path.
+        """
         network, layers = self.scenario.platform.network, self.wiring.loaded.layers
         keys = [key for key in ("intra_socket", "inter_socket") if getattr(network, key) is not None]
-        begun = (layers.begun(("platform", "network", key)) for key in keys)
-        return bool(keys) and max(begun) >= layers.begun(("platform", "node", "peer_link"))
+        links = layers.begun(("platform", "node", "peer_link"))
+        return any(layers.begun(("platform", "network", key)) == links for key in keys)
 
     @property
     def domain_rank_count(self) -> str:
