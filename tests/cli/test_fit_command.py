@@ -6,9 +6,11 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tomli
 
+import whatif
 from tests.paths import DATA, ROOT
 from whatif.cli.main import VERBS
 from whatif.core.evaluate import evaluate
@@ -92,6 +94,55 @@ def test_rates_of_a_node_fitted_onto_those_of_its_ports_are_told(whatif_main):
         file.write('\n[network]\nport_count = "none"\n')
     code, _, err = whatif_main("fit", "network", outputs, "-o", "our_perlmutter.toml")
     assert (code, unused in err) == (0, False)
+
+
+CSCS = DATA / "importers" / "network" / "cscs" / "mpich_02.txt"
+
+
+@pytest.mark.parametrize(
+    ("machine", "distance", "told"),
+    [
+        ("perlmutter", "inter-node", None),
+        (
+            "fugaku",
+            "inter-node",
+            "links of network.topology carry 6.8 GB/s: rendezvous messages between nodes take",
+        ),
+        ("dgx_h100", "intra-socket", "those between GPUs take node.peer_link"),
+        ("lassen", "intra-socket", None),
+        ("generic_cpu", "intra-socket", None),
+        ("generic_cpu", "inter-socket", "network.inter_socket is not used: node.socket_count is 1"),
+    ],
+)
+def test_values_that_a_platform_does_not_use_or_limits_are_told(whatif_main, machine, distance, told):
+    """24 GB/s between nodes are more than a link of Fugaku carries; GPUs with links send over these."""
+    options = ("--distance", distance, "-o", "ours.toml", "--extends", machine)
+    code, _, err = whatif_main("fit", "network", str(CSCS), *options)
+    warnings = [
+        line for line in err.splitlines() if "links of network" in line or "take node" in line or "not used" in line
+    ]
+    assert code == 0
+    assert [told in line for line in warnings] == ([] if told is None else [True])
+
+
+def test_lone_messages_of_a_machine_take_the_times_they_were_fitted_to(whatif_main):
+    """Two nodes that exchange one message each, from the file that was written, on machines with and without links."""
+    for machine in ("lassen", "perlmutter", "dgx_h100"):
+        whatif_main("fit", "network", str(FUGAKU), "--columns", COLUMNS, "-o", "ours.toml", "--extends", machine)
+        fit = whatif.fit_network(FUGAKU, columns=COLUMNS).detail
+        for size in (8, 4096, 4194304):
+            assert _time_of_a_message(size) == pytest.approx(
+                float(fit.curve("postal", np.array(float(size)))), rel=1e-5
+            )
+        Path("ours.toml").unlink()
+
+
+def _time_of_a_message(size):
+    grid = {"scaling": "weak", "cells": {"x": 9}, "decomposition": "balanced"}
+    halo = {"kind": "halo", "model": "postal", "neighbours": "faces", "message_size": f"{size} B"}
+    application = {"name": "A", "rank_count": 2, "ranks_per_node": 1, "iteration_count": 1, "buffers": "host"}
+    tables = {**application, "grid": grid, "phases": {"halo": halo}}
+    return float(whatif.run(Scenario.of(application=tables, platform=Path("ours.toml")))["iteration_time"])
 
 
 def test_fitted_values_are_in_the_platform_with_source_grade_and_error(whatif_main, measured):
