@@ -77,7 +77,7 @@ def test_the_verb_shows_bottlenecks_and_elasticities(whatif_main):
         "platform.node.gpu.dram_bandwidth",
         "4.0158",
         "ms",
-        "1.1925",
+        "1.1923",
         "ms",
         "22.9%",
         "#####",
