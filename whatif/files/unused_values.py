@@ -1,4 +1,4 @@
-"""Fitted values of messages that a platform does not use, or limits by others: one warning each."""
+"""Fitted values that a platform does not use, or limits by others: one warning each."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ _MARGIN = 1.02
 
 
 def unused_values(path: Path, change: PlatformChange, folders: Sequence[Path]) -> list[str]:
-    """Warnings about message parameters that a written platform file leaves unused, limits, or keeps from before."""
+    """Warnings about parameters that a written platform file leaves unused, limits, or keeps from before."""
     platform, layers = load_platform_document(read_document(path), folders)
     tables = (parameter.split(".") for parameter in change.values)
     distances = [keys[1] for keys in tables if keys[0] == "network" and keys[1] in DISTANCES and keys[2] != "pieces"]
-    lines = (
-        [] if "inter_node" not in distances else [*_of_ports(platform.network, change), *_of_links(platform.network)]
-    )
+    lines = [*_of_ports(platform.network, change), *_of_copies(change)]
+    lines += _of_links(platform.network) if "inter_node" in distances else ()
     for distance in dict.fromkeys(distances):
         lines += [*_in_node(platform, distance, layers), *_kept(platform.network, distance, change, layers)]
     return lines
@@ -42,6 +41,12 @@ def _of_ports(network: Network, change: PlatformChange) -> Iterator[str]:
         unused = "additional_bandwidth is not used, and injection_bandwidth is that of each port"
         way = '`port_count = "none"` takes the rates for those of the node, and line_bandwidth for that of all ports'
         yield f"network.port_count remains, so that {unused}; {way}"
+
+
+def _of_copies(change: PlatformChange) -> Iterator[str]:
+    """Fitted stages of pageable copies, which the default model of transfers does not have."""
+    if any(parameter.startswith("node.host_link.staging.") for parameter in change.values):
+        yield 'node.host_link.staging is used by transfers with `pageable_model = "staged"` only'
 
 
 def _of_links(network: Network) -> Iterator[str]:
