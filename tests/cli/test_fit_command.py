@@ -257,6 +257,20 @@ def test_copies_are_fitted_against_the_link_of_the_platform(whatif_main):
     assert "node.host_link.pinned_read_latency" in out
 
 
+def test_kernels_of_another_device_or_with_the_correction_of_others_are_told(whatif_main):
+    calls, on_gpus, remains = (
+        str(DATA / "kernels" / "two_cores_kernels.csv"),
+        "those of the GPUs",
+        "correction remains 1.2",
+    )
+    for machine, told in (("dgx_h100", True), ("fugaku", False)):
+        err = whatif_main("fit", "kernel", calls, "-o", f"{machine}_of_mine.toml", "--extends", machine)[2]
+        assert (on_gpus in err, remains in err) == (told, False)
+    Path("corrected.toml").write_text('extends = "generic_cpu"\nname = "C"\nkernels.correction = 1.2\n')
+    err = whatif_main("fit", "kernel", calls, "-o", "corrected.toml")[2]
+    assert (on_gpus in err, remains in err) == (False, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

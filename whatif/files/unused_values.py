@@ -27,7 +27,7 @@ def unused_values(path: Path, change: PlatformChange, folders: Sequence[Path]) -
     platform, layers = load_platform_document(read_document(path), folders)
     tables = (parameter.split(".") for parameter in change.values)
     distances = [keys[1] for keys in tables if keys[0] == "network" and keys[1] in DISTANCES and keys[2] != "pieces"]
-    lines = [*_of_ports(platform.network, change), *_of_copies(change)]
+    lines = [*_of_ports(platform.network, change), *_of_copies(change), *_of_kernels(platform, change, layers)]
     lines += _of_links(platform.network) if "inter_node" in distances else ()
     for distance in dict.fromkeys(distances):
         lines += [*_in_node(platform, distance, layers), *_kept(platform.network, distance, change, layers)]
@@ -47,6 +47,18 @@ def _of_copies(change: PlatformChange) -> Iterator[str]:
     """Fitted stages of pageable copies, which the default model of transfers does not have."""
     if any(parameter.startswith("node.host_link.staging.") for parameter in change.values):
         yield 'node.host_link.staging is used by transfers with `pageable_model = "staged"` only'
+
+
+def _of_kernels(platform: PlatformSpec, change: PlatformChange, layers: Layers) -> Iterator[str]:
+    """Fitted kernels that others than the timed processors run, or whose times a correction of others changes."""
+    kernels = platform.kernels
+    if kernels is None or not any(parameter.startswith("kernels.") for parameter in change.values):
+        return
+    if platform.node.gpu is not None:
+        yield "HPL takes the kernels for those of the GPUs of the platform; times of cores need one without [node.gpu]"
+    if kernels.correction != 1.0:
+        source, grade = provenance(("kernels", "correction"), layers)
+        yield f"kernels.correction remains {kernels.correction} ({grade}; {source}): remove it if it is of other kernels"
 
 
 def _of_links(network: Network) -> Iterator[str]:
