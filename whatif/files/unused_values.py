@@ -58,7 +58,8 @@ def _of_kernels(platform: PlatformSpec, change: PlatformChange, layers: Layers) 
         yield "HPL takes the kernels for those of the GPUs of the platform; times of cores need one without [node.gpu]"
     if kernels.correction != 1.0:
         source, grade = provenance(("kernels", "correction"), layers)
-        yield f"kernels.correction remains {kernels.correction} ({grade}; {source}): remove it if it is of other kernels"
+        remains = f"kernels.correction remains {kernels.correction} ({grade}; {source})"
+        yield f"{remains}: remove it if it is of other kernels"
 
 
 def _of_links(network: Network) -> Iterator[str]:
