@@ -182,6 +182,17 @@ def test_fitting_twice_changes_nothing(whatif_main, measured):
     assert Path("ours.toml").read_text() == first
 
 
+def test_sizes_of_a_protocol_whose_parameter_is_a_bound_are_within_the_fit(whatif_main):
+    """R_Ci of rendezvous messages of Blue Waters ends at 0, without a range: 100 kB lie within those of the table."""
+    outputs = str(DATA / "importers" / "network" / "blue_waters" / "orig_max_rate1.txt")
+    whatif_main("fit", "network", outputs, "-o", "ours.toml", "--extends", "lassen")
+    halo = "application.phases.halo"
+    node_aware = "--point", "--set", f"{halo}.model=node_aware", "--set", "application.ranks_per_node=4"
+    scenario = "run", "jacobi2d", "--platform", "ours", "--platform-dir", ".", *node_aware
+    assert "lie outside" not in whatif_main(*scenario, "--set", f"{halo}.message_size=100 kB")[2]
+    assert whatif_main(*scenario, "--set", f"{halo}.message_size=1 MB")[2].count("lie outside the 4 B to 256 KiB") == 1
+
+
 def test_predictions_beyond_the_measured_sizes_are_warnings(whatif_main, measured):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     halo = "application.phases.halo"
