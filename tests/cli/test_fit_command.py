@@ -125,6 +125,25 @@ def test_values_that_a_platform_does_not_use_or_limits_are_told(whatif_main, mac
     assert [told in line for line in warnings] == ([] if told is None else [True])
 
 
+def test_messages_in_a_node_of_a_new_machine_of_gpus_replace_none(whatif_main):
+    """`whatif new` removes those of the generic server, as GPUs have links of their own."""
+    whatif_main("new", "mine", "--gpu", "h100-sxm5-80gb", "--gpus-per-node", "8")
+    code, _, err = whatif_main("fit", "network", str(CSCS), "--distance", "intra-socket", "-o", "mine_machine.toml")
+    assert (code, "those between GPUs take node.peer_link" in err) == (0, True)
+    network = load_platform(Path("mine_machine.toml"))[0].network
+    assert network.intra_socket.postal.rendezvous.bandwidth == pytest.approx(24.3e9, rel=0.01)
+    assert network.inter_socket is None
+
+
+def test_messages_in_a_file_that_states_links_between_gpus_are_the_default_which_is_told(whatif_main):
+    gpus = 'node.gpu.extends = "h100-sxm5-80gb"\nnode.gpu_count = 8\nnode.peer_link.extends = "nvlink4-18"\n'
+    Path("mine.toml").write_text(f'extends = "turin"\nname = "M"\n{gpus}')
+    fit = "fit", "network", str(CSCS), "--distance", "intra-socket", "-o"
+    told = 'the default of application.buffers is "host"'
+    assert told in whatif_main(*fit, "mine.toml")[2]
+    assert told not in whatif_main(*fit, "ours.toml", "--extends", "lassen")[2]
+
+
 def test_lone_messages_of_a_machine_take_the_times_they_were_fitted_to(whatif_main):
     """Two nodes that exchange one message each, from the file that was written, on machines with and without links."""
     for machine in ("lassen", "perlmutter", "dgx_h100"):

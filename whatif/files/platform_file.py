@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -156,6 +156,7 @@ def platform_text(document: Document, change: PlatformChange) -> str:
     values: dict[KeyPath, str | None] = {key_path(path): _literal(text) for path, text in change.values.items()}
     values |= {key_path(path): toml_value(items) for path, items in change.lists.items()}
     entry = toml_value({"grade": change.grade, "source": change.source})
+    values = {**dict.fromkeys(_removed(document.data, values)), **values}
     values |= {("sources", pattern): entry for pattern in _patterns(change, document.data)}
     for path, (grade, source) in change.sources.items():
         values["sources", path] = toml_value({"grade": grade, "source": source})
@@ -167,6 +168,13 @@ def platform_text(document: Document, change: PlatformChange) -> str:
         return with_values(document.text, values)
     except ValueError:
         raise UsageError(f"{document.name}: written in a way that only an editor can change") from None
+
+
+def _removed(data: Mapping[str, Any], paths: Iterable[KeyPath]) -> Iterator[KeyPath]:
+    """Tables that a file removes by "none", and that have values among some paths."""
+    for path, value in walk(data):
+        if value == "none" and any(other[: len(path)] == path != other for other in paths):
+            yield path
 
 
 def _literal(text: str) -> str:

@@ -24,13 +24,15 @@ _MARGIN = 1.02
 
 def unused_values(path: Path, change: PlatformChange, folders: Sequence[Path]) -> list[str]:
     """Warnings about parameters that a written platform file leaves unused, limits, or keeps from before."""
-    platform, layers = load_platform_document(read_document(path), folders)
+    document = read_document(path)
+    platform, layers = load_platform_document(document, folders)
+    links_here = "peer_link" in document.data.get("node", {})
     tables = (parameter.split(".") for parameter in change.values)
     distances = [keys[1] for keys in tables if keys[0] == "network" and keys[1] in DISTANCES and keys[2] != "pieces"]
     lines = [*_of_ports(platform.network, change), *_of_copies(change), *_of_kernels(platform, change, layers)]
     lines += _of_links(platform.network) if "inter_node" in distances else ()
     for distance in dict.fromkeys(distances):
-        lines += [*_in_node(platform, distance, layers), *_kept(platform.network, distance, change, layers)]
+        lines += [*_in_node(platform, distance, layers, links_here), *_kept(platform.network, distance, change, layers)]
     return lines
 
 
@@ -98,13 +100,17 @@ def _time_ratio(fitted: PostalParameters, size: Value, link: float) -> float:
     return (latency + size / link) / (latency + size / rate)
 
 
-def _in_node(platform: PlatformSpec, distance: str, layers: Layers) -> Iterator[str]:
-    """Messages in a node that none takes, or only those between main memories."""
+def _in_node(platform: PlatformSpec, distance: str, layers: Layers, links_here: bool) -> Iterator[str]:
+    """Messages in a node that none takes, or only those between main memories; `links_here`: of a file with links."""
     node, network = platform.node, platform.network
     linked = node.gpu is not None and node.peer_link is not None
-    if distance == "inter_node" or (linked and states_host_messages(network, layers)):
+    is_default = linked and states_host_messages(network, layers)
+    if distance == "inter_node" or (is_default and not links_here):
         return
-    if linked and (distance == "intra_socket" or node.domain_gpu_count is None):
+    if is_default:
+        here = f"network.{distance} and node.peer_link are in one file"
+        yield f'{here}: the default of application.buffers is "host", "device" takes the links between GPUs'
+    elif linked and (distance == "intra_socket" or node.domain_gpu_count is None):
         used = 'that of messages between main memories, `application.buffers = "host"`'
         yield f"network.{distance} is {used}: those between GPUs take node.peer_link"
     elif distance == "inter_socket" and node.socket_count == 1 and network.intra_socket is not None:
