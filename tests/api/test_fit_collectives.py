@@ -116,6 +116,15 @@ def test_errors_are_told_by_operation_and_number_of_ranks(polaris):
     assert "of 65 points" in fit.notes[-1]
 
 
+def test_ranks_on_more_nodes_than_they_fill_on_the_platform_are_told():
+    """Four ranks on each of two nodes: on nodes of eight GPUs they are taken for ranks of one link domain."""
+    for platform, told in (("alps", False), ("perlmutter", False), ("gb200_nvl72", False), ("dgx_h100", True)):
+        notes = whatif.fit_collectives(ALPS, platform=platform).notes
+        assert any("measured with 4 ranks on a node" in note for note in notes) == told
+    notes = whatif.fit_collectives(ALPS, platform="dgx_h100", ranks_per_node=8).notes
+    assert not any("ranks on a node" in note for note in notes)
+
+
 def test_a_bandwidth_far_above_the_data_sheet_is_warned_about():
     words = "bandwidth_share: measured bandwidths are"
     assert not any(words in note for note in whatif.fit_collectives(ALPS, platform="alps").notes)

@@ -6,9 +6,11 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tomli
 
+import whatif
 from tests.paths import DATA, ROOT
 from whatif.cli.main import VERBS
 from whatif.core.evaluate import evaluate
@@ -94,6 +96,74 @@ def test_rates_of_a_node_fitted_onto_those_of_its_ports_are_told(whatif_main):
     assert (code, unused in err) == (0, False)
 
 
+CSCS = DATA / "importers" / "network" / "cscs" / "mpich_02.txt"
+
+
+@pytest.mark.parametrize(
+    ("machine", "distance", "told"),
+    [
+        ("perlmutter", "inter-node", None),
+        (
+            "fugaku",
+            "inter-node",
+            "links of network.topology carry 6.8 GB/s: rendezvous messages between nodes take",
+        ),
+        ("dgx_h100", "intra-socket", "those between GPUs take node.peer_link"),
+        ("lassen", "intra-socket", None),
+        ("generic_cpu", "intra-socket", None),
+        ("generic_cpu", "inter-socket", "network.inter_socket is not used: node.socket_count is 1"),
+    ],
+)
+def test_values_that_a_platform_does_not_use_or_limits_are_told(whatif_main, machine, distance, told):
+    """24 GB/s between nodes are more than a link of Fugaku carries; GPUs with links send over these."""
+    options = ("--distance", distance, "-o", "ours.toml", "--extends", machine)
+    code, _, err = whatif_main("fit", "network", str(CSCS), *options)
+    warnings = [
+        line for line in err.splitlines() if "links of network" in line or "take node" in line or "not used" in line
+    ]
+    assert code == 0
+    assert [told in line for line in warnings] == ([] if told is None else [True])
+
+
+def test_messages_in_a_node_of_a_new_machine_of_gpus_replace_none(whatif_main):
+    """`whatif new` removes those of the generic server, as GPUs have links of their own."""
+    whatif_main("new", "mine", "--gpu", "h100-sxm5-80gb", "--gpus-per-node", "8")
+    code, _, err = whatif_main("fit", "network", str(CSCS), "--distance", "intra-socket", "-o", "mine_machine.toml")
+    assert (code, "those between GPUs take node.peer_link" in err) == (0, True)
+    network = load_platform(Path("mine_machine.toml"))[0].network
+    assert network.intra_socket.postal.rendezvous.bandwidth == pytest.approx(24.3e9, rel=0.01)
+    assert network.inter_socket is None
+
+
+def test_messages_in_a_file_that_states_links_between_gpus_are_the_default_which_is_told(whatif_main):
+    gpus = 'node.gpu.extends = "h100-sxm5-80gb"\nnode.gpu_count = 8\nnode.peer_link.extends = "nvlink4-18"\n'
+    Path("mine.toml").write_text(f'extends = "turin"\nname = "M"\n{gpus}')
+    fit = "fit", "network", str(CSCS), "--distance", "intra-socket", "-o"
+    told = 'the default of application.buffers is "host"'
+    assert told in whatif_main(*fit, "mine.toml")[2]
+    assert told not in whatif_main(*fit, "ours.toml", "--extends", "lassen")[2]
+
+
+def test_lone_messages_of_a_machine_take_the_times_they_were_fitted_to(whatif_main):
+    """Two nodes that exchange one message each, from the file that was written, on machines with and without links."""
+    for machine in ("lassen", "perlmutter", "dgx_h100"):
+        whatif_main("fit", "network", str(FUGAKU), "--columns", COLUMNS, "-o", "ours.toml", "--extends", machine)
+        fit = whatif.fit_network(FUGAKU, columns=COLUMNS).detail
+        for size in (8, 4096, 4194304):
+            assert _time_of_a_message(size) == pytest.approx(
+                float(fit.curve("postal", np.array(float(size)))), rel=1e-5
+            )
+        Path("ours.toml").unlink()
+
+
+def _time_of_a_message(size):
+    grid = {"scaling": "weak", "cells": {"x": 9}, "decomposition": "balanced"}
+    halo = {"kind": "halo", "model": "postal", "neighbours": "faces", "message_size": f"{size} B"}
+    application = {"name": "A", "rank_count": 2, "ranks_per_node": 1, "iteration_count": 1, "buffers": "host"}
+    tables = {**application, "grid": grid, "phases": {"halo": halo}}
+    return float(whatif.run(Scenario.of(application=tables, platform=Path("ours.toml")))["iteration_time"])
+
+
 def test_fitted_values_are_in_the_platform_with_source_grade_and_error(whatif_main, measured):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     loaded = Scenario.open("jacobi2d", platform="ours", folders=[Path()]).program.loaded
@@ -129,6 +199,17 @@ def test_fitting_twice_changes_nothing(whatif_main, measured):
     first = Path("ours.toml").read_text()
     whatif_main("fit", "network", "osu", "-o", "ours.toml")
     assert Path("ours.toml").read_text() == first
+
+
+def test_sizes_of_a_protocol_whose_parameter_is_a_bound_are_within_the_fit(whatif_main):
+    """R_Ci of rendezvous messages of Blue Waters ends at 0, without a range: 100 kB lie within those of the table."""
+    outputs = str(DATA / "importers" / "network" / "blue_waters" / "orig_max_rate1.txt")
+    whatif_main("fit", "network", outputs, "-o", "ours.toml", "--extends", "lassen")
+    halo = "application.phases.halo"
+    node_aware = "--point", "--set", f"{halo}.model=node_aware", "--set", "application.ranks_per_node=4"
+    scenario = "run", "jacobi2d", "--platform", "ours", "--platform-dir", ".", *node_aware
+    assert "lie outside" not in whatif_main(*scenario, "--set", f"{halo}.message_size=100 kB")[2]
+    assert whatif_main(*scenario, "--set", f"{halo}.message_size=1 MB")[2].count("lie outside the 4 B to 256 KiB") == 1
 
 
 def test_predictions_beyond_the_measured_sizes_are_warnings(whatif_main, measured):
@@ -200,10 +281,24 @@ def test_copies_are_fitted_against_the_link_of_the_platform(whatif_main):
         "fit", "transfer", COPIES, "--machine", "Titan", "--extends", "titan", "-o", "ours.toml"
     )
     assert code == 0
-    assert "staged" in err
+    assert 'node.host_link.staging is used by transfers with `pageable_model = "staged"` only' in err
     link = load_platform(Path("ours.toml"))[0].node.host_link
     assert link.staging.read_bandwidth == pytest.approx(2.59e9, rel=0.02)
     assert "node.host_link.pinned_read_latency" in out
+
+
+def test_kernels_of_another_device_or_with_the_correction_of_others_are_told(whatif_main):
+    calls, on_gpus, remains = (
+        str(DATA / "kernels" / "two_cores_kernels.csv"),
+        "those of the GPUs",
+        "correction remains 1.2",
+    )
+    for machine, told in (("dgx_h100", True), ("fugaku", False)):
+        err = whatif_main("fit", "kernel", calls, "-o", f"{machine}_of_mine.toml", "--extends", machine)[2]
+        assert (on_gpus in err, remains in err) == (told, False)
+    Path("corrected.toml").write_text('extends = "generic_cpu"\nname = "C"\nkernels.correction = 1.2\n')
+    err = whatif_main("fit", "kernel", calls, "-o", "corrected.toml")[2]
+    assert (on_gpus in err, remains in err) == (False, True)
 
 
 @pytest.mark.parametrize(

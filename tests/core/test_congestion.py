@@ -177,6 +177,17 @@ def test_two_nodes_share_a_link_by_hand() -> None:
     assert_allclose(time(question, congestion="none"), 2 * (8.81e-6 + 1e6 * 0.0718e-9), rtol=1e-12, atol=0)
 
 
+@pytest.mark.parametrize(("cells", "ranks"), [("x = 9", 2), ("x = 9, y = 9", 4), ("x = 9, y = 9, z = 9", 8)])
+@pytest.mark.parametrize("neighbours", ["faces", "all"])
+@pytest.mark.parametrize("size", ["8 B", "1 MB"])
+def test_ranks_at_an_end_of_the_grid_send_without_waiting(cells: str, ranks: int, neighbours: str, size: str) -> None:
+    """Two ranks along each axis: each has a neighbour at one side only, a message of its own on each link."""
+    phase = tables.HALO.format(size=size, model="postal", cells=cells, periodic="false", neighbours=neighbours)
+    question = scenario('kind = "star"\nbandwidth = "25 GB/s"', ranks, 1, phase)
+    for other in ({"congestion": "none"}, {"communication": "shared_links"}):
+        assert_allclose(time(question), time(question, **other), rtol=1e-12, atol=0)
+
+
 @pytest.mark.parametrize("periodic", ["true", "false"])
 @pytest.mark.parametrize("ranks", [(16, 16, 1), (16, 1, 16), (1, 16, 16)])
 def test_dimensions_of_one_rank_take_no_part_of_the_time(ranks: tuple[int, ...], periodic: str) -> None:

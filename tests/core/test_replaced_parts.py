@@ -188,9 +188,10 @@ LINKS = 'node.peer_link.extends = "nvlink3-4"\n'
         ("lassen", LINKS, "device"),
         ("lassen", 'node.peer_link.lane_bandwidth = "50 Gbit/s"\n', "host"),
         ("perlmutter", f'{LINKS}network.intra_socket.extends = "infiniband-100"\n', "host"),
+        ("perlmutter", 'network.intra_socket.extends = "infiniband-100"\n', "device"),
     ],
 )
-def test_host_messages_of_a_machine_are_not_those_of_links_that_a_file_adds(tmp_path, machine, lines, buffers):
+def test_host_messages_count_in_the_file_that_states_the_links(tmp_path, machine, lines, buffers):
     (tmp_path / "mine.toml").write_text(f'extends = "{machine}"\nname = "Mine"\n{lines}')
     found = program(SUM, "mine", tmp_path)
     assert Context(Wiring(found.loaded, found.parameters)).buffers == buffers

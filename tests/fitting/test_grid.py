@@ -479,6 +479,15 @@ def test_a_fit_becomes_a_phase_that_sweeps_and_carries_its_uncertainty(tmp_path)
     assert_allclose(samples.std(), np.sqrt(variance), rtol=0.15, atol=0)
 
 
+def test_times_far_below_the_computation_are_no_error_of_the_fit():
+    """Communication of 20 us an iteration next to computation of 5 s: every run is on the model."""
+    runs = timed(settings([4e8], [2, 4, 8, 16], [100]))
+    for weighting in ("relative", "absolute"):
+        fit = fit_grid(runs, weighting=weighting)
+        assert np.abs(fit.residuals).max() < 0.01
+        assert model_part(fit, "", "mine")["fits"][""]["error"] < 0.01
+
+
 def target_variance(fit, target):
     """Of the total: coefficients around their values, those at their bound held, and the scatter of single runs."""
     from whatif.fitting.grid_runs import terms_of, total_terms

@@ -15,7 +15,7 @@ from whatif.errors import UsageError, require_choice, require_least
 from whatif.files.fitted_collectives import FittedCollectives, fit_points, fitted_collectives
 from whatif.files.fitted_kernels import CalibrationFit, CalibrationModels, ProcessorChoice, fit_calibrations
 from whatif.files.fitted_platform import FittedPlatform
-from whatif.files.library_sheet import library_sheet
+from whatif.files.library_sheet import library_sheet, other_placement
 from whatif.files.platform_file import change_of, network_change, present, source_text
 from whatif.fitting import gpu_rates, host_bandwidths, message_parameters
 from whatif.fitting.collective_tables import collective_points
@@ -139,16 +139,18 @@ def fit_collectives(
     tool = times.values.notes.get("tool", "")
     used = library or ("nccl" if tool == "nccl-tests" else "mpi")
     require_choice("library", used, LIBRARIES)
-    sheet = None
+    sheet, unlike = None, list[str]()
     if used == "nccl" and not tables:
         if platform is None:
             remedy = "name a platform with GPUs by --platform, or write times as they are with --tables"
             raise UsageError(f"the links and ports of the machine are not known; {remedy}")
         sheet = library_sheet(platform)
+        on_node = ranks_per_node or int(times.values.notes.get("ranks_per_node", 0))
+        unlike = other_placement(platform, on_node) if on_node else []
     fit = fit_points(points, sheet, used, ranks_per_node)
     unsure = not library and not tool and "device" in times.values.columns["buffers"].values
     assumed = (_ASSUMED_MPI,) if unsure else ()
-    return fitted_collectives(fit, times.files, times.values, (*times.warnings, *assumed))
+    return fitted_collectives(fit, times.files, times.values, (*times.warnings, *unlike, *assumed))
 
 
 def fit_gpu(files: Files, *, platform: AnyPlatform | PlatformSpec | None = None) -> FittedPlatform[GpuFit]:

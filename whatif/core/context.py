@@ -41,6 +41,7 @@ from whatif.models.ranks import (
 from whatif.models.sockets import ranks_on_cores
 from whatif.models.workload import along_dimensions, cell_count, joined_cells, repeated_cells
 from whatif.schema.application import CellGrid
+from whatif.schema.host_messages import states_host_messages
 from whatif.schema.scenario_spec import ScenarioSpec
 from whatif.units import ONE, Quantity
 from whatif.vocabulary import Buffers
@@ -215,7 +216,9 @@ class Context:
         if stated not in (None, "host") and not self._linked:
             reason = f"`{stated}`: {platform.name} does not state GPUs with a `[node.peer_link]`"
             self.wiring.refuse("application.buffers", reason)
-        return stated or ("device" if self._linked and self.on_gpus and not self._host_messages else "host")
+        if stated is not None or not (self._linked and self.on_gpus):
+            return stated or "host"
+        return "host" if states_host_messages(platform.network, self.wiring.loaded.layers, ("platform",)) else "device"
 
     @property
     def device_buffers_need(self) -> str:
@@ -227,15 +230,6 @@ class Context:
     def _linked(self) -> bool:
         node = self.scenario.platform.node
         return node.gpu is not None and node.peer_link is not None
-
-    @property
-    def _host_messages(self) -> bool:
-        """Whether the platform states messages between main memories inside a node, and no file that extends it adds
-        links between GPUs."""
-        network, layers = self.scenario.platform.network, self.wiring.loaded.layers
-        keys = [key for key in ("intra_socket", "inter_socket") if getattr(network, key) is not None]
-        begun = (layers.begun(("platform", "network", key)) for key in keys)
-        return bool(keys) and max(begun) >= layers.begun(("platform", "node", "peer_link"))
 
     @property
     def domain_rank_count(self) -> str:

@@ -16,6 +16,7 @@ from whatif.models.library_steps import by_domain_count, library_steps_time, lon
 from whatif.models.measured_collectives import TimesBySize, tabulated_time
 from whatif.models.protocol import by_protocol
 from whatif.models.quantities import FloatArray
+from whatif.schema.parameters import FittedParameter
 from whatif.units import BYTE, ONE, Dimension, Quantity, format_quantity
 
 _CALIBRATION: Final = "calibration"
@@ -83,15 +84,25 @@ def _tabulated_ranges(term: Term) -> Iterator[FittedRange]:
 def _ranges_of(program: Program, name: str, parts: Sequence[Term], keys: int) -> Iterator[FittedRange]:
     """Ranges of the parameters of some terms; the last `keys` of their paths are not part of the table's name."""
     paths = [item for part in parts for item in part.inputs.values() if isinstance(item, str)]
-    fits = {path: program.parameters[path].fitted for path in paths if path in program.parameters}
-    known = {path: fit for path, fit in fits.items() if fit is not None}
-    for variable in dict.fromkeys(name for fit in known.values() for name in fit.ranges):
-        bounds = [fit.ranges[variable] for fit in known.values() if variable in fit.ranges]
+    first = next((path for path in paths if _fit_at(program, path) is not None), None)
+    if first is None:
+        return
+    table = first.rsplit(".", keys)[0]
+    # A choice by protocol has the range of the whole table: some of its parameters may not be determined by a fit.
+    inside = [path for path in program.parameters if path.startswith(f"{table}.")] if keys > 1 else []
+    known = [fit for path in dict.fromkeys([*paths, *inside]) if (fit := _fit_at(program, path)) is not None]
+    for variable in dict.fromkeys(name for fit in known for name in fit.ranges):
+        bounds = [fit.ranges[variable] for fit in known if variable in fit.ranges]
         reference = next((part.inputs[variable] for part in parts if variable in part.inputs), None)
         if reference is not None:
-            table = next(iter(known)).removeprefix("platform.").rsplit(".", keys)[0].removesuffix(".coefficients")
+            words = table.removeprefix("platform.").removesuffix(".coefficients")
             low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
-            yield FittedRange(name, table, variable, reference, program.dimension(reference), low, high)
+            yield FittedRange(name, words, variable, reference, program.dimension(reference), low, high)
+
+
+def _fit_at(program: Program, path: str) -> FittedParameter | None:
+    """Fit of a parameter; None without one, and for the name of a term."""
+    return program.parameters[path].fitted if path in program.parameters else None
 
 
 def extrapolations(evaluation: Evaluation) -> dict[str, Points]:

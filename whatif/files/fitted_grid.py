@@ -131,7 +131,6 @@ def _known(fit: GridFit, places: list[int]) -> dict[str, Any] | None:
     errors = deviations[kept] * np.where(rate, values**2, 1.0)
     runs = fit.runs
     ranges = {"cell_count": runs.cells, "process_count": runs.processes, "halo_cell_count": runs.halo_cells}
-    residuals = fit.rows.values / np.maximum(fit.rows.terms @ fit.coefficients, fit.rows.floor) - 1
     return {
         "parameters": names,
         "values": [rate_or_time(float(value), name) for value, name in zip(values, names, strict=True)],
@@ -139,7 +138,7 @@ def _known(fit: GridFit, places: list[int]) -> dict[str, Any] | None:
         "correlation": [[round(float(item), 7) for item in row] for row in correlation],
         "ranges": {name: [float(item.min()), float(item.max())] for name, item in ranges.items()},
         "point_count": len(runs),
-        "error": rounded(root_mean_square(residuals)),
+        "error": rounded(root_mean_square(fit.residuals)),
     }
 
 

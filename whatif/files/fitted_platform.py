@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from whatif.errors import UsageError, abridged
-from whatif.files.platform_file import PlatformChange, present, unfitted_tables, write_platform
+from whatif.files.platform_file import PlatformChange, present, write_platform
+from whatif.files.unused_values import unused_values
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.fit_tables import parameter_table
 from whatif.plotting.presentable import Presentable
@@ -65,7 +66,7 @@ class FittedPlatform(Presentable, Generic[Detail]):
         folders = tuple(map(Path, platform_dirs))
         _refuse_other_entries(path, load_platform_document(present(path, extends), folders)[0], change)
         write_platform(path, change, extends, folders)
-        return f"written: {path}", *warned(unfitted_tables(path, change, folders))
+        return f"written: {path}", *warned(unused_values(path, change, folders))
 
 
 def _refuse_other_entries(path: Path, platform: PlatformSpec, change: PlatformChange) -> None:

@@ -29,6 +29,19 @@ def library_sheet(platform: str) -> LibrarySheet:
     )
 
 
+def other_placement(platform: str, ranks_per_node: int) -> list[str]:
+    """Warning about ranks that were measured on more nodes, and so in more link domains, than they have here."""
+    spec = load_platform(platform)[0]
+    counts = (spec.node.gpu_count, spec.node.domain_gpu_count)
+    domain = min((count for count in counts if isinstance(count, float)), default=0.0)
+    if ranks_per_node >= domain:
+        return []
+    taken = f"as if {domain:.0f} were in a link domain, as on {spec.name}"
+    return [
+        f"measured with {ranks_per_node} ranks on a node, but fitted {taken}: name a platform with the measured nodes"
+    ]
+
+
 def _one_domain(spec: PlatformSpec) -> int:
     """GPUs of a link domain, or of a node with several ones."""
     counts = [spec.node.gpu_count, spec.node.domain_gpu_count or spec.node.gpu_count]

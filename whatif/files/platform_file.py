@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +16,6 @@ from whatif.fitting.fit_result import Fit
 from whatif.fitting.message_parameters import NetworkFit
 from whatif.paths import is_file
 from whatif.schema.load import load_platform_document
-from whatif.schema.network import Network
 from whatif.schema.parameters import covers, provenance
 from whatif.schema.platform_spec import Grade
 from whatif.schema.shipped import shipped_folder
@@ -25,12 +24,10 @@ from whatif.schema.toml_sections import with_values
 from whatif.schema.toml_text import rounded, toml_value
 from whatif.table import Table
 from whatif.units import BYTE, ONE, Dimension, format_quantity
-from whatif.vocabulary import DISTANCES, MESSAGE_MODELS
 
 _DIGITS: Final = 6
 _TABLE: Final = 2
 """Keys of the smallest table that has a source: `node.gpu`, `network.inter_node`."""
-_DISTANCES: Final = tuple(f"network.{distance}." for distance in DISTANCES)
 # Dimensions of the variables of the points, for the range of a fit.
 _VARIABLES: Final[Mapping[str, Dimension]] = {"message_size": BYTE, "array_size": BYTE}
 
@@ -159,6 +156,7 @@ def platform_text(document: Document, change: PlatformChange) -> str:
     values: dict[KeyPath, str | None] = {key_path(path): _literal(text) for path, text in change.values.items()}
     values |= {key_path(path): toml_value(items) for path, items in change.lists.items()}
     entry = toml_value({"grade": change.grade, "source": change.source})
+    values = {**dict.fromkeys(_removed(document.data, values)), **values}
     values |= {("sources", pattern): entry for pattern in _patterns(change, document.data)}
     for path, (grade, source) in change.sources.items():
         values["sources", path] = toml_value({"grade": grade, "source": source})
@@ -170,6 +168,13 @@ def platform_text(document: Document, change: PlatformChange) -> str:
         return with_values(document.text, values)
     except ValueError:
         raise UsageError(f"{document.name}: written in a way that only an editor can change") from None
+
+
+def _removed(data: Mapping[str, Any], paths: Iterable[KeyPath]) -> Iterator[KeyPath]:
+    """Tables that a file removes by "none", and that have values among some paths."""
+    for path, value in walk(data):
+        if value == "none" and any(other[: len(path)] == path != other for other in paths):
+            yield path
 
 
 def _literal(text: str) -> str:
@@ -215,35 +220,6 @@ def write_platform(path: Path, change: PlatformChange, extends: str | None, fold
         put_text(path, document, text)
     else:
         write_text(path, text)
-
-
-def unfitted_tables(path: Path, change: PlatformChange, folders: Sequence[Path]) -> list[str]:
-    """Warnings about message parameters of a fitted distance that keep their values, perhaps of another machine."""
-    platform, layers = load_platform_document(read_document(path), folders)
-    lines = _rates_of_ports(platform.network, change)
-    for distance in dict.fromkeys(
-        ".".join(parameter.split(".")[:2])
-        for parameter in change.values
-        if parameter.startswith(_DISTANCES) and parameter.split(".")[2] != "pieces"
-    ):
-        for model in MESSAGE_MODELS:
-            table = f"{distance}.{model}"
-            stated = getattr(getattr(platform.network, distance.partition(".")[2]), model)
-            if stated is not None and not any(parameter.startswith(f"{table}.") for parameter in change.values):
-                source, grade = provenance((*table.split("."), "eager", "latency"), layers)
-                kept = f"phases with this model keep its values, under the new limits ({grade}; {source})"
-                lines.append(f"{table} was not fitted: {kept}")
-    return lines
-
-
-def _rates_of_ports(network: Network, change: PlatformChange) -> list[str]:
-    """Warning about fitted rates of a node on a platform whose rates are those of one port."""
-    added = "network.inter_node.max_rate.rendezvous.additional_bandwidth"
-    if network.port_count is None or added not in change.values:
-        return []
-    unused = "additional_bandwidth is not used, and injection_bandwidth is that of each port"
-    way = '`port_count = "none"` takes the rates for those of the node'
-    return [f"network.port_count remains, so that {unused}; {way}"]
 
 
 def present(path: Path, extends: str | None) -> Document:

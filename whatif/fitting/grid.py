@@ -163,9 +163,13 @@ class GridFit:
         """Relative scatter of single runs in one kind of time; NaN where it is not identified."""
         if kind not in self.spread or self.weighting == "relative":
             return self.spread.get(kind, (np.nan, 0.0))[0]
-        its = self.rows.kind == kind
-        fitted = np.maximum(self.rows.terms[its] @ self.coefficients, self.rows.floor[its])
-        return root_mean_square(self.rows.values[its] / fitted - 1)
+        return root_mean_square(self.residuals[self.rows.kind == kind])
+
+    @property
+    def residuals(self) -> FloatArray:
+        """(measured - fitted) / fitted of each row; of a fitted time below the floor of the row, over that floor."""
+        fitted = self.rows.terms @ self.coefficients
+        return (self.rows.values - fitted) / np.maximum(fitted, self.rows.floor)
 
     def index(self, name: str, case: str = "") -> int:
         """The place of a parameter, K_w by its case."""

@@ -9,6 +9,7 @@ Source: NVIDIA/nccl-tests, doc/PERFORMANCE.md.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +25,7 @@ from whatif.units import counted
 
 _PREFIX: Final = re.compile(r"^\s*(?:\d{4}-\d\d-\d\dT\S+Z\s|\[\d+,\d+\](?:<std\w+>)?:|\d+:(?=\s))\s?")
 _PROGRAM: Final = re.compile(r"\b(\w+)_perf\b")
-_RANK: Final = re.compile(r"#\s+Rank\s+\d+\b.*?\bon\s+\S+\s+device\s+\d+\s+\[\S+\]\s*(.*)")
+_RANK: Final = re.compile(r"#\s+Rank\s+\d+\b.*?\bon\s+(\S+)\s+device\s+\d+\s+\[\S+\]\s*(.*)")
 _NUMBER: Final = r"\s+(\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 _PLACE: Final = _NUMBER * 3 + r"\s+(\d+(?:\.\d+)?(?:e[+-]?\d+)?|N/A)"
 _ROW: Final = re.compile(r"(\d+)\s+(\d+)\s+[a-z]\w*(?:\s+[a-z]\w*)?(?:\s+-?\d+)?" + _PLACE + _PLACE)
@@ -42,6 +43,8 @@ class _Run:
 
     test: str = ""
     ranks: int = 0
+    hosts: list[str] = field(default_factory=list)
+    """Host of each listed rank."""
     device: str = ""
     rows: list[tuple[float, ...]] = field(default_factory=list)
     """Size, then time, algorithm and bus bandwidth and wrong values, out of place and in place, and the line."""
@@ -67,7 +70,15 @@ def read_nccl_tests(source: str | Path, file: str = "<text>") -> Table:
         warnings.append(f"{file}: {counted(wrong, 'row')} with wrong results")
     devices = "; ".join(dict.fromkeys(run.device for run in runs if run.device))
     lines = np.array([int(row[-1]) for run in runs for _ in range(2) for row in run.rows])
-    return valid_measurements(columns, lines, {"tool": "nccl-tests", "file": file, "device": devices}, warnings)
+    notes = {"tool": "nccl-tests", "file": file, "device": devices} | _placement(runs)
+    return valid_measurements(columns, lines, notes, warnings)
+
+
+def _placement(runs: list[_Run]) -> dict[str, str]:
+    """Note with the ranks of a node, where they are the same on all nodes of all runs and there are several nodes."""
+    counts = {count for run in runs for count in Counter(run.hosts).values()}
+    several = all(len(set(run.hosts)) > 1 for run in runs)
+    return {"ranks_per_node": str(*counts)} if several and len(counts) == 1 else {}
 
 
 def _runs(text: str, file: str, warnings: list[str]) -> Iterator[_Run]:
@@ -91,7 +102,8 @@ def _runs(text: str, file: str, warnings: list[str]) -> Iterator[_Run]:
             program = _NAMES.get(named[1], named[1])
         if rank := _RANK.match(plain):
             run.ranks += 1
-            run.device = rank[1].strip()
+            run.hosts.append(rank[1])
+            run.device = rank[2].strip()
     if damaged:
         what = f"{counted(len(damaged), 'row')} left out: a cell is missing or is not a number"
         warnings.append(f"{file}:{damaged[0]}: {what}")

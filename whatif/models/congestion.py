@@ -45,8 +45,9 @@ def exchange_congestion(
 ) -> Seconds:
     """Time by which the links prolong an exchange, whose messages alone take `exchange_time` T.
 
-    Ranks send step after step: messages of step i start at s_i, the share of T that belongs to the steps before (0 with
-    `at_once`). From α_i after the start, a link carries what is sent from step i on.
+    Ranks send step after step: messages of step i start at s_i, the share of T that belongs to the steps before, at
+    most T less the time of a message (0 with `at_once`). From α_i after the start, a link carries what is sent from
+    step i on.
     `message_counts` [..., row, link, step] are m of the links, h, those of the longest route, and 1 for steps with
     messages: dimensions of one rank have none, and take no part of T. `link_bandwidths`
     [..., link] B of a link and, if it is stated, of one between groups; `link_latency` [...] λ; `message_size`,
@@ -80,7 +81,9 @@ def _starts(taken: Sequence[FloatArray], exchange_time: FloatArray) -> list[Floa
     """Start of each step, from the times of one message of each."""
     sums = list(accumulate(taken, initial=np.zeros(())))
     scale = exchange_time / np.where(sums[-1] > 0, sums[-1], 1.0)
-    return [before * scale for before in sums[:-1]]
+    # Ranks at an end of the grid take fewer steps: the message of a step is sent within T if its link is free.
+    latest = [np.maximum(exchange_time - own, 0.0) for own in taken]
+    return [np.minimum(before * scale, last) for before, last in zip(sums[:-1], latest, strict=True)]
 
 
 @model("T' = T + T_c", "definition")
