@@ -1,4 +1,4 @@
-"""Latencies of the protocols of networks of which little is known: `python -m benchmarks.protocol_latencies`.
+"""Latencies of the protocols of assumed networks: `python -m benchmarks.protocol_latencies`.
 
 It prints the table of docs/fits.md. A network is described by the latency L of its short messages and the bandwidth R
 of its long ones; eager and rendezvous messages take longer by overheads of the software, which are fitted to the other
