@@ -164,6 +164,21 @@ def _time_of_a_message(size):
     return float(whatif.run(Scenario.of(application=tables, platform=Path("ours.toml")))["iteration_time"])
 
 
+@pytest.mark.parametrize("model", ["postal", "max_rate", "injection", "k_model", "node_aware"])
+def test_a_lone_message_takes_the_fitted_time_by_every_model(whatif_main, measured, model):
+    """Ping-pongs of one pair are also the latency and the bandwidth of one process where several would share."""
+    for _ in range(2):
+        whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "perlmutter")
+    network = tomli.loads(Path("ours.toml").read_text())["network"]["inter_node"]
+    assert network["max_rate"]["eager"] == {"latency": "2.5 us", "base_bandwidth": "6 GB/s"}
+    grid = {"scaling": "weak", "cells": {"x": 1024, "y": 1024}}
+    phase = {"kind": "halo", "model": model, "neighbours": "faces", "message_size": "8 KiB"}
+    application = {"name": "A", "rank_count": 2, "ranks_per_node": 1, "iteration_count": 1, "buffers": "host"}
+    application |= {"grid": grid, "phases": {"halo": phase}, "congestion": "none"}
+    time = float(whatif.run(Scenario.of(application=application, platform=Path("ours.toml")))["iteration_time"])
+    assert time == pytest.approx(2.5e-6 + 8192 / 6e9, rel=1e-3)
+
+
 def test_fitted_values_are_in_the_platform_with_source_grade_and_error(whatif_main, measured):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     loaded = Scenario.open("jacobi2d", platform="ours", folders=[Path()]).program.loaded

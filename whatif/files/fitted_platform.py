@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from whatif.errors import UsageError, abridged
-from whatif.files.platform_file import PlatformChange, present, write_platform
+from whatif.files.platform_file import PlatformChange, on_platform, present, write_platform
 from whatif.files.unused_values import unused_values
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.fit_tables import parameter_table
@@ -64,7 +64,9 @@ class FittedPlatform(Presentable, Generic[Detail]):
         """
         path, change = Path(path), self.change(source if source is not None else self.source)
         folders = tuple(map(Path, platform_dirs))
-        _refuse_other_entries(path, load_platform_document(present(path, extends), folders)[0], change)
+        document = present(path, extends)
+        _refuse_other_entries(path, load_platform_document(document, folders)[0], change)
+        change = on_platform(change, document, folders) if change.other_models else change
         write_platform(path, change, extends, folders)
         return f"written: {path}", *warned(unused_values(path, change, folders))
 

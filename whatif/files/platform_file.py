@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from whatif.schema.toml_sections import with_values
 from whatif.schema.toml_text import rounded, toml_value
 from whatif.table import Table
 from whatif.units import BYTE, ONE, Dimension, format_quantity
+from whatif.vocabulary import PROTOCOLS
 
 _DIGITS: Final = 6
 _TABLE: Final = 2
@@ -45,6 +46,8 @@ class PlatformChange:
     """Grade of the values of `source`."""
     lists: Mapping[str, list[str]] = field(default_factory=dict)
     """Values of tables of measurements, by path."""
+    other_models: Mapping[str, str] = field(default_factory=dict)
+    """The same values as parameters of other message models, for platforms that assume those."""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -102,7 +105,36 @@ def network_change(fit: NetworkFit, source: str) -> PlatformChange:
     base = f"network.{fit.distance}"
     limits = {"short_limit": fit.short_limit, "eager_limit": fit.eager_limit}
     texts = {f"{base}.{name}": format_quantity(limit, BYTE, _DIGITS) for name, limit in limits.items()}
-    return change_of(fit.fits, source, texts)
+    change = change_of(fit.fits, source, texts)
+    return replace(change, other_models=dict(_as_other_models(change, base))) if fit.is_alone else change
+
+
+def _as_other_models(change: PlatformChange, base: str) -> Iterator[tuple[str, str]]:
+    """Latencies and bandwidths of one process alone, as parameters of the models in which several share."""
+    for protocol in PROTOCOLS:
+        latency, bandwidth = (change.values[f"{base}.postal.{protocol}.{name}"] for name in ("latency", "bandwidth"))
+        for model, name in (("max_rate", "base_bandwidth"), ("injection", "process_bandwidth")):
+            alone = "bandwidth" if (model, protocol) == ("max_rate", "short") else name
+            yield f"{base}.{model}.{protocol}.latency", latency
+            yield f"{base}.{model}.{protocol}.{alone}", bandwidth
+
+
+def on_platform(change: PlatformChange, document: Document, folders: Sequence[Path]) -> PlatformChange:
+    """Change with the parameters of other models that the platform assumes, or has from an earlier fit of this kind."""
+    platform, layers = load_platform_document(document, folders)
+
+    def is_assumed(path: str) -> bool:
+        keys = key_path(path)
+        _, distance, model, protocol, _ = keys
+        if getattr(getattr(platform.network, distance), model, None) is None:
+            return False
+        own = document.data.get("network", {}).get(distance, {})
+        if protocol in own.get(model, {}):
+            return bool(own[model][protocol].get("latency") == own.get("postal", {}).get(protocol, {}).get("latency"))
+        return provenance(keys, layers)[1] == "assumed"
+
+    more = {path: text for path, text in change.other_models.items() if is_assumed(path)}
+    return replace(change, values={**change.values, **more}, other_models={})
 
 
 def _record(fit: Fit) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from whatif.fitting.fit_result import Fit, range_of, root_mean_square
 from whatif.fitting.forms import Form, form_of
 from whatif.fitting.input_checks import ONE_KIND, POOR
 from whatif.fitting.linear import covariance
-from whatif.fitting.points import MessagePoints, choose, on_one_node
+from whatif.fitting.points import WINDOWED, MessagePoints, choose, on_one_node
 from whatif.fitting.protocols import ProtocolLimits, Segmentation, find_limits, protocol_limits, segmentation
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
@@ -80,6 +80,11 @@ class NetworkFit:
     def _stream_fits(self) -> tuple[Fit, ...]:
         """The fits with the latencies that their own points give: of streams the gap between messages."""
         return _fits(self.distance, self.points, self.shared, self.limits, self.weighting)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether only messages of one process at a time were measured, and no streams: any model has their times."""
+        return self.shared is None and self.test not in WINDOWED and self.points.counts[0] == 1
 
     @property
     def models(self) -> tuple[Model, ...]:
