@@ -157,6 +157,18 @@ def test_every_value_has_its_source_and_grade(written):
     assert source("network.inter_node.postal.eager.latency")[1] != "measured"
 
 
+def test_messages_between_nodes_are_those_of_every_model(found, tmp_path):
+    between = replace(found.messages, rows={"inter_node": found.messages.rows["intra_socket"]})
+    MeasuredPlatform(replace(found, messages=between)).write(tmp_path / "mine.toml")
+    network = load_platform(str(tmp_path / "mine.toml"))[0].network.inter_node
+    for protocol in ("short", "eager", "rendezvous"):
+        alone, shared, injected = (
+            getattr(table, protocol) for table in (network.postal, network.max_rate, network.injection)
+        )
+        assert shared.latency == injected.latency == alone.latency
+        assert injected.process_bandwidth == alone.bandwidth
+
+
 def test_values_have_standard_errors(written):
     fits = load_platform(str(written))[0].fits
     errors = dict(zip(fits["node.cpu"].parameters, fits["node.cpu"].standard_errors, strict=True))

@@ -65,8 +65,9 @@ class FittedPlatform(Presentable, Generic[Detail]):
         path, change = Path(path), self.change(source if source is not None else self.source)
         folders = tuple(map(Path, platform_dirs))
         document = present(path, extends)
-        _refuse_other_entries(path, load_platform_document(document, folders)[0], change)
-        change = on_platform(change, document, folders) if change.other_models else change
+        platform, layers = load_platform_document(document, folders)
+        _refuse_other_entries(path, platform, change)
+        change = on_platform(change, platform, layers, document)
         write_platform(path, change, extends, folders)
         return f"written: {path}", *warned(unused_values(path, change, folders))
 

@@ -15,12 +15,13 @@ from whatif.atomic import require_writable, write_text
 from whatif.errors import UsageError
 from whatif.files.measured_fits import Fitted, fitted_parts
 from whatif.files.measured_gpus import gpu_tables
-from whatif.files.platform_file import PlatformChange, merged, present, verified_text
+from whatif.files.platform_file import PlatformChange, merged, on_platform, present, verified_text
 from whatif.measuring.gpu_arrays import PRODUCT
 from whatif.measuring.repetition import Sample
 from whatif.measuring.whole_machine import Measurements
 from whatif.paths import is_file
 from whatif.plotting.presentable import Presentable
+from whatif.schema.load import load_platform
 from whatif.schema.platform_spec import Grade
 from whatif.schema.shipped import require_name
 from whatif.schema.toml import FORMAT_LINE, Document, parse_document
@@ -76,7 +77,8 @@ class MeasuredPlatform(Presentable):
         return tuple(fitted_parts(self.measurements))
 
     def _text(self, path: Path) -> str:
-        return verified_text(path, _beginning(self.measurements, path), self.change)
+        change = on_platform(self.change, *load_platform(BASE))
+        return verified_text(path, _beginning(self.measurements, path), change)
 
 
 def check_target(path: Path) -> None:

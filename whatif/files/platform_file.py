@@ -17,9 +17,9 @@ from whatif.fitting.message_parameters import NetworkFit
 from whatif.paths import is_file
 from whatif.schema.load import load_platform_document
 from whatif.schema.parameters import covers, provenance
-from whatif.schema.platform_spec import Grade
+from whatif.schema.platform_spec import Grade, PlatformSpec
 from whatif.schema.shipped import shipped_folder
-from whatif.schema.toml import FORMAT_LINE, Document, KeyPath, key_path, parse_document, read_document, walk
+from whatif.schema.toml import FORMAT_LINE, Document, KeyPath, Layers, key_path, parse_document, read_document, walk
 from whatif.schema.toml_sections import with_values
 from whatif.schema.toml_text import rounded, toml_value
 from whatif.table import Table
@@ -86,12 +86,14 @@ def merged(changes: Iterable[PlatformChange]) -> PlatformChange:
     sources: dict[str, tuple[Grade, str]] = {}
     fits: dict[str, Mapping[str, Any]] = {}
     lists: dict[str, list[str]] = {}
+    others: dict[str, str] = {}
     for change in changes:
+        others |= change.other_models
         values |= change.values
         lists |= change.lists
         sources |= {_place(path): (change.grade, change.source) for path in change.paths} | dict(change.sources)
         fits |= {path: _joined(fits.get(path), dict(record)) for path, record in change.fits.items()}
-    return PlatformChange(values, "", fits, sources, lists=lists)
+    return PlatformChange(values, "", fits, sources, lists=lists, other_models=others)
 
 
 def _place(parameter: str) -> str:
@@ -119,16 +121,18 @@ def _as_other_models(change: PlatformChange, base: str) -> Iterator[tuple[str, s
             yield f"{base}.{model}.{protocol}.{alone}", bandwidth
 
 
-def on_platform(change: PlatformChange, document: Document, folders: Sequence[Path]) -> PlatformChange:
-    """Change with the parameters of other models that the platform assumes, or has from an earlier fit of this kind."""
-    platform, layers = load_platform_document(document, folders)
+def on_platform(
+    change: PlatformChange, platform: PlatformSpec, layers: Layers, document: Document | None = None
+) -> PlatformChange:
+    """Change with the parameters of other models that a platform assumes, or that its file has from an earlier fit."""
+    networks = {} if document is None else document.data.get("network", {})
 
     def is_assumed(path: str) -> bool:
         keys = key_path(path)
         _, distance, model, protocol, _ = keys
         if getattr(getattr(platform.network, distance), model, None) is None:
             return False
-        own = document.data.get("network", {}).get(distance, {})
+        own = networks.get(distance, {})
         if protocol in own.get(model, {}):
             return bool(own[model][protocol].get("latency") == own.get("postal", {}).get(protocol, {}).get("latency"))
         return provenance(keys, layers)[1] == "assumed"
