@@ -179,3 +179,30 @@ def test_sharing_gpus_does_not_save_their_energy():
 def test_time_slices_of_a_machine_without_gpus_are_refused():
     with pytest.raises(whatif.WhatifError, match="has no GPU for this kernel"):
         time_of(MEASURED | {"bound": "nothing"}, "turin", runs_on="gpu", ranks_per_gpu=4, gpu_sharing="time_slices")
+
+
+LINK = {"kind": "transfer", "direction": "host_to_device", "transfer_size": "64 MiB"}
+
+
+@pytest.mark.parametrize("sharing", ["mps", "time_slices"])
+@pytest.mark.parametrize(
+    "copy",
+    [
+        LINK,
+        LINK | {"direction": "device_to_host"},
+        LINK | {"direction": "peer_to_peer"},
+        LINK | {"direction": "device_to_device"},
+    ],
+    ids=lambda copy: copy["direction"],
+)
+def test_copies_of_ranks_share_the_link_or_the_memory_of_their_gpu(copy, sharing):
+    empty = time_of(copy | {"transfer_size": "0 B"})
+    one, four = (time_of(copy, ranks_per_gpu=count, gpu_sharing=sharing) for count in (1, 4))
+    assert_allclose(four - empty, 4 * (one - empty), rtol=1e-9, atol=0)
+
+
+def test_staged_copies_of_ranks_share_the_link_but_not_the_cores():
+    """A core of Summit fills buffers at 11.8 GB/s; eight ranks share the 47 GB/s of the link."""
+    staged = LINK | {"memory": "pageable", "pageable_model": "staged", "transfer_size": "1 GiB"}
+    one, two, eight = (time_of(staged, "summit", ranks_per_gpu=count) for count in (1, 2, 8))
+    assert two < 1.01 * one < eight < 3 * one

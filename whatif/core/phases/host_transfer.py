@@ -8,6 +8,7 @@ from typing import Any, Final, NoReturn
 from whatif.core.context import Context
 from whatif.core.phases.node_links import wire_shared
 from whatif.core.term import PhaseTerm, Reference, parameters_in
+from whatif.models.gpu_sharing import of_all_ranks
 from whatif.models.staging import CHUNK_SIZE, CORE_SHARE, PASS_COUNT, commanded_bandwidth, core_copy_bandwidth
 from whatif.models.transfer import (
     device_copy_time,
@@ -75,7 +76,7 @@ def _device_copy(context: Context, name: str, size: str) -> str:
     if device is None or device.copy_latency is None:
         _missing(context, name, "direction", gpu if device is None else f"{gpu}.copy_latency")
     inputs: dict[str, Reference] = {
-        "message_size": size,
+        "message_size": _of_ranks(context, name, size),
         "latency": f"{gpu}.copy_latency",
         "memory_bandwidth": f"{gpu}.dram_bandwidth",
     }
@@ -91,9 +92,9 @@ def _over_link(context: Context, name: str, phase: TransferPhase, size: str) -> 
         _missing(context, name, "direction", base)
     # The device reads host memory for a copy to the device, and writes it for a copy to the host or a peer.
     way = "read" if phase.direction == "host_to_device" else "write"
-    inputs = _crossing(
-        context, name, base, link, way, size, wire_shared(context, name, phase, _bandwidth(context, base, link))
-    )
+    shared = wire_shared(context, name, phase, _bandwidth(context, base, link))
+    crossing = _of_ranks(context, name, _transferred(context, name, base, link, way, size))
+    inputs = _effective(context, name, size, crossing, shared)
     inputs["latency"] = f"{base}.{phase.memory}_{way}_latency"
     if phase.memory == "pinned":
         return context.wiring.add(f"{name}.transfer_time", pinned_time, inputs)
@@ -105,6 +106,14 @@ def _over_link(context: Context, name: str, phase: TransferPhase, size: str) -> 
         return _projected(context, name, way, inputs)
     memory: dict[str, Reference] = {"memory_bandwidth": "platform.node.host.memory_bandwidth"}
     return context.wiring.add(f"{name}.transfer_time", pageable_time, inputs | memory)
+
+
+def _of_ranks(context: Context, name: str, size: str) -> str:
+    """Size of the copies of all ranks of a GPU, which make them at the same time."""
+    if not context.on_gpus or context.scenario.platform.node.gpu is None:
+        return size
+    inputs: dict[str, Reference] = {"quantity": size, "rank_count": context.ranks_on_gpu}
+    return context.wiring.add(f"{name}.joint_size", of_all_ranks, inputs)
 
 
 def wire_copy(context: Context, name: str, key: str, way: str, size: Reference) -> str:
@@ -126,12 +135,16 @@ def link_bandwidth(context: Context, key: str) -> str:
 def _crossing(
     context: Context, name: str, base: str, link: PCIe | NVLink, way: str, size: Reference, bandwidth: str
 ) -> dict[str, Reference]:
-    """Size of copies, and the bandwidth of a link for their payload."""
-    inputs: dict[str, Reference] = {
-        "message_size": size,
-        "transferred_size": _transferred(context, name, base, link, way, size),
-        "link_bandwidth": bandwidth,
-    }
+    """Size of copies that have a link alone, and its bandwidth for their payload."""
+    return _effective(context, name, size, _transferred(context, name, base, link, way, size), bandwidth)
+
+
+def _effective(
+    context: Context, name: str, size: Reference, transferred_size: Reference, bandwidth: str
+) -> dict[str, Reference]:
+    """Size of copies, and the bandwidth for their payload while `transferred_size` crosses the link."""
+    inputs: dict[str, Reference] = {"message_size": size, "transferred_size": transferred_size}
+    inputs["link_bandwidth"] = bandwidth
     effective = context.wiring.add(f"{name}.effective_bandwidth", effective_bandwidth, inputs)
     return {"message_size": size, "effective_bandwidth": effective}
 
