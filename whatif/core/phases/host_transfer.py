@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
 from whatif.core.context import Context
-from whatif.core.phases.node_links import wire_shared
+from whatif.core.phases.node_links import ranks_on_link, wire_shared
 from whatif.core.term import PhaseTerm, Reference, parameters_in
 from whatif.models.gpu_sharing import of_all_ranks
 from whatif.models.staging import CHUNK_SIZE, CORE_SHARE, PASS_COUNT, commanded_bandwidth, core_copy_bandwidth
@@ -76,7 +76,7 @@ def _device_copy(context: Context, name: str, size: str) -> str:
     if device is None or device.copy_latency is None:
         _missing(context, name, "direction", gpu if device is None else f"{gpu}.copy_latency")
     inputs: dict[str, Reference] = {
-        "message_size": _of_ranks(context, name, size),
+        "message_size": _together(context, name, size, context.ranks_on_gpu),
         "latency": f"{gpu}.copy_latency",
         "memory_bandwidth": f"{gpu}.dram_bandwidth",
     }
@@ -93,8 +93,8 @@ def _over_link(context: Context, name: str, phase: TransferPhase, size: str) -> 
     # The device reads host memory for a copy to the device, and writes it for a copy to the host or a peer.
     way = "read" if phase.direction == "host_to_device" else "write"
     shared = wire_shared(context, name, phase, _bandwidth(context, base, link))
-    crossing = _of_ranks(context, name, _transferred(context, name, base, link, way, size))
-    inputs = _effective(context, name, size, crossing, shared)
+    ranks = ranks_on_link(context, key, name, phase)
+    inputs = _crossing(context, name, base, link, way, size, shared, ranks)
     inputs["latency"] = f"{base}.{phase.memory}_{way}_latency"
     if phase.memory == "pinned":
         return context.wiring.add(f"{name}.transfer_time", pinned_time, inputs)
@@ -108,18 +108,16 @@ def _over_link(context: Context, name: str, phase: TransferPhase, size: str) -> 
     return context.wiring.add(f"{name}.transfer_time", pageable_time, inputs | memory)
 
 
-def _of_ranks(context: Context, name: str, size: str) -> str:
-    """Size of the copies of all ranks of a GPU, which make them at the same time."""
-    if not context.on_gpus or context.scenario.platform.node.gpu is None:
-        return size
-    inputs: dict[str, Reference] = {"quantity": size, "rank_count": context.ranks_on_gpu}
-    return context.wiring.add(f"{name}.joint_size", of_all_ranks, inputs)
+def _together(context: Context, name: str, size: str, rank_count: Reference) -> str:
+    """Size of the copies that ranks make at the same time."""
+    return context.wiring.add(f"{name}.joint_size", of_all_ranks, {"quantity": size, "rank_count": rank_count})
 
 
 def wire_copy(context: Context, name: str, key: str, way: str, size: Reference) -> str:
     """Wire the time of copies of pinned memory over `[node.KEY]`, which must be stated: the device reads or writes."""
     base, link = f"platform.node.{key}", getattr(context.scenario.platform.node, key)
-    inputs = _crossing(context, name, base, link, way, size, _bandwidth(context, base, link))
+    ranks = ranks_on_link(context, key) if key == "host_link" else None
+    inputs = _crossing(context, name, base, link, way, size, _bandwidth(context, base, link), ranks)
     return context.wiring.add(f"{name}.copy_time", pinned_time, {**inputs, "latency": f"{base}.pinned_{way}_latency"})
 
 
@@ -133,18 +131,22 @@ def link_bandwidth(context: Context, key: str) -> str:
 
 
 def _crossing(
-    context: Context, name: str, base: str, link: PCIe | NVLink, way: str, size: Reference, bandwidth: str
+    context: Context,
+    name: str,
+    base: str,
+    link: PCIe | NVLink,
+    way: str,
+    size: Reference,
+    bandwidth: str,
+    rank_count: Reference | None = None,
 ) -> dict[str, Reference]:
-    """Size of copies that have a link alone, and its bandwidth for their payload."""
-    return _effective(context, name, size, _transferred(context, name, base, link, way, size), bandwidth)
-
-
-def _effective(
-    context: Context, name: str, size: Reference, transferred_size: Reference, bandwidth: str
-) -> dict[str, Reference]:
-    """Size of copies, and the bandwidth for their payload while `transferred_size` crosses the link."""
-    inputs: dict[str, Reference] = {"message_size": size, "transferred_size": transferred_size}
-    inputs["link_bandwidth"] = bandwidth
+    """Size of copies, and the bandwidth of a link for their payload while `rank_count` ranks copy; by default one."""
+    crossing = _transferred(context, name, base, link, way, size)
+    inputs: dict[str, Reference] = {
+        "message_size": size,
+        "transferred_size": crossing if rank_count is None else _together(context, name, crossing, rank_count),
+        "link_bandwidth": bandwidth,
+    }
     effective = context.wiring.add(f"{name}.effective_bandwidth", effective_bandwidth, inputs)
     return {"message_size": size, "effective_bandwidth": effective}
 
