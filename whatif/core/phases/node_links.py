@@ -104,7 +104,7 @@ def _copying(context: Context, name: str, phase: TransferPhase) -> Reference:
         return f"application.phases.{name}.device_count"
     if not context.on_gpus or context.scenario.platform.node.gpu is None:
         return Quantity(1.0, ONE)
-    ranks = {"node_rank_count": context.sharing("inter_node"), "ranks_on_full_gpu": context.ranks_on_full_gpu}
+    ranks = {"node_rank_count": context.sharing("inter_node"), "ranks_per_device": context.ranks_per_device}
     return context.once("placement.copying_devices", copying_devices, **ranks, gpu_count=GPU_COUNT)
 
 
