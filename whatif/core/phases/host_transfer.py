@@ -116,18 +116,23 @@ def _together(context: Context, name: str, size: str, rank_count: Reference) -> 
 def wire_copy(context: Context, name: str, key: str, way: str, size: Reference) -> str:
     """Wire the time of copies of pinned memory over `[node.KEY]`, which must be stated: the device reads or writes."""
     base, link = f"platform.node.{key}", getattr(context.scenario.platform.node, key)
-    ranks = ranks_on_link(context, key) if key == "host_link" else None
-    inputs = _crossing(context, name, base, link, way, size, _bandwidth(context, base, link), ranks)
+    inputs = _crossing(context, name, base, link, way, size, _bandwidth(context, base, link), _sharing(context, key))
     return context.wiring.add(f"{name}.copy_time", pinned_time, {**inputs, "latency": f"{base}.pinned_{way}_latency"})
 
 
 def link_bandwidth(context: Context, key: str) -> str:
-    """Wire the bandwidth of `[node.KEY]` for the payload of long messages."""
+    """Wire the bandwidth of `[node.KEY]` for the payload of long messages; of a host link that of one rank."""
     name = f"{key}.long"
     if f"{name}.effective_bandwidth" not in context.wiring.terms:
         base, link = f"platform.node.{key}", getattr(context.scenario.platform.node, key)
-        _crossing(context, name, base, link, "write", Quantity(2.0**30, BYTE), _bandwidth(context, base, link))
+        size, bandwidth = Quantity(2.0**30, BYTE), _bandwidth(context, base, link)
+        _crossing(context, name, base, link, "write", size, bandwidth, _sharing(context, key))
     return f"{name}.effective_bandwidth"
+
+
+def _sharing(context: Context, key: str) -> Reference | None:
+    """Ranks that copy over a link at the same time, if it is that of the host; None for links of messages."""
+    return ranks_on_link(context, key) if key == "host_link" else None
 
 
 def _crossing(
