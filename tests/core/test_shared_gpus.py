@@ -240,3 +240,9 @@ def test_all_devices_with_ranks_share_the_links_of_a_node(placed, share):
     machine = {"extends": "perlmutter", "name": "Behind a switch", "node": {"links": LINKS}}
     empty, one = (time_of(LINK | {"transfer_size": size}, machine, rank_count=1) for size in ("0 B", "64 MiB"))
     assert_allclose(time_of(LINK, machine, **placed) - empty, share * (one - empty), rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize("direction", ["host_to_device", "device_to_host"])
+def test_copies_in_the_memory_that_a_gpu_shares_with_its_processor_are_no_faster_than_inside_the_gpu(direction):
+    shared, inside = (time_of(LINK | {"direction": way}, "el_capitan") for way in (direction, "device_to_device"))
+    assert inside < shared < 1.1 * inside
