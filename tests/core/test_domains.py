@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import whatif
+from whatif.core.evaluate import evaluate
 from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
@@ -159,6 +160,14 @@ def test_staged_messages_are_copied_before_and_after(model: str) -> None:
     ways = ("device_to_host", "host_to_device")
     copies = sum(time(scenario("perlmutter", 1, COPY.format(way=way))) for way in ways)
     assert_allclose(staged - direct, 4 * copies, rtol=1e-9, atol=0)
+
+
+def test_staged_messages_of_ranks_of_a_gpu_share_its_link_to_the_host() -> None:
+    """Sixteen ranks on each node of four GPUs: copies of four share a link, as those of a transfer."""
+    question = scenario("perlmutter", 64, halo(), "ranks_per_gpu = 4")
+    found = evaluate(question.changed({"application.buffers": "staged"}).program).values
+    copy = scenario("perlmutter", 16, COPY.format(way="device_to_host"), "ranks_per_gpu = 4")
+    assert_allclose(found["phase.inter_node.to_host.copy_time"], time(copy), rtol=1e-9, atol=0)
 
 
 @pytest.mark.parametrize("platform", ["perlmutter", "dgx_h100", "gb200_nvl72"])

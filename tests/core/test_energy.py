@@ -105,6 +105,8 @@ def test_two_kernels_that_overlap_keep_a_device_busy_once():
         (6, 2, 3, 2, 4),
         (5, 2, 3, 2, 3),  # two devices on the first node, one on the last
         (8, 1, 4, 2, 4),  # ranks beyond those of the devices share them
+        (2, 1, 4, 1, 1),  # so do two of them, whose kernels take as long as on one device
+        (3, 1, 4, 1, 2),
     ],
 )
 def test_devices_without_a_rank_stay_idle(ranks, per_gpu, per_node, nodes, devices):

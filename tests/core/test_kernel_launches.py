@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from numpy.testing import assert_allclose
 
 import whatif
+from whatif.core.kernel_notes import kernel_notes
 from whatif.errors import InvalidFileError
 
 GPU = """part = "gpu"
@@ -133,3 +136,26 @@ def test_a_copy_that_the_host_waits_for_takes_the_time_of_waiting_too(time):
 def test_impossible_blocks_are_refused_with_their_key(time, wrong, reason):
     with pytest.raises(InvalidFileError, match=reason):
         time(KERNEL, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("platform", "phase", "note"),
+    [
+        (
+            "dgx_a100",
+            {"working_set": "1 MB"},
+            "the working_set of work has no effect: .*node.gpu.l2_capacity",
+        ),
+        ("dgx_h100", {"working_set": "1 MB"}, ""),
+        ("dgx_h100", {"follows": "cells", "profiled_cells": {"x": 9}}, ""),
+        ("dgx_h100", {"follows": "cells", "metrics_per": "cell"}, "the follows of work has no effect: .* of a cell"),
+        ("dgx_h100", {"follows": "surface", "metrics_per": "rank"}, "the follows of work has no effect: .* of a rank"),
+    ],
+)
+def test_values_of_kernels_without_effect_are_told(platform, phase, note):
+    grid = {"cells": {"x": 1000}, "scaling": "weak"}
+    about = {"name": "one", "rank_count": 1, "iteration_count": 1, "grid": grid, "phases": {"work": KERNEL | phase}}
+    built = whatif.Scenario.of(application=about, name="one", platform=platform)
+    found = list(kernel_notes(built.program))
+    assert bool(found) == bool(note)
+    assert re.search(note, " ".join(found))

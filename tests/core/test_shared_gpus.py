@@ -179,3 +179,70 @@ def test_sharing_gpus_does_not_save_their_energy():
 def test_time_slices_of_a_machine_without_gpus_are_refused():
     with pytest.raises(whatif.WhatifError, match="has no GPU for this kernel"):
         time_of(MEASURED | {"bound": "nothing"}, "turin", runs_on="gpu", ranks_per_gpu=4, gpu_sharing="time_slices")
+
+
+LINK = {"kind": "transfer", "direction": "host_to_device", "transfer_size": "64 MiB"}
+
+
+@pytest.mark.parametrize("sharing", ["mps", "time_slices"])
+@pytest.mark.parametrize(
+    "copy",
+    [
+        LINK,
+        LINK | {"direction": "device_to_host"},
+        LINK | {"direction": "peer_to_peer"},
+        LINK | {"direction": "device_to_device"},
+    ],
+    ids=lambda copy: copy["direction"],
+)
+def test_copies_of_ranks_share_the_link_or_the_memory_of_their_gpu(copy, sharing):
+    empty = time_of(copy | {"transfer_size": "0 B"})
+    one, four = (time_of(copy, ranks_per_gpu=count, gpu_sharing=sharing) for count in (1, 4))
+    assert_allclose(four - empty, 4 * (one - empty), rtol=1e-9, atol=0)
+
+
+def test_staged_copies_of_ranks_share_the_link_but_not_the_cores():
+    """A core of Summit fills buffers at 11.8 GB/s; eight ranks share the 47 GB/s of the link."""
+    staged = LINK | {"memory": "pageable", "pageable_model": "staged", "transfer_size": "1 GiB"}
+    one, two, eight = (time_of(staged, "summit", ranks_per_gpu=count) for count in (1, 2, 8))
+    assert two < 1.01 * one < eight < 3 * one
+
+
+@pytest.mark.parametrize(
+    ("placed", "copying", "share"),
+    [
+        ({"rank_count": 12}, {}, 2),
+        ({"rank_count": 1}, {}, 1),
+        ({"rank_count": 24, "ranks_per_node": 1}, {}, 1),
+        ({"rank_count": 12, "ranks_per_gpu": 3}, {}, 6),
+        ({"rank_count": 4, "ranks_per_gpu": 3}, {}, 4),
+        ({"rank_count": 12}, {"device_count": 1}, 1),
+        ({"rank_count": 12}, {"device_count": 12}, 2),
+    ],
+)
+def test_copies_of_tiles_share_the_link_of_their_gpu(placed, copying, share):
+    """Two of the twelve tiles of a node of Aurora share a link."""
+    copy = LINK | copying
+    empty, one = (time_of(LINK | {"transfer_size": size}, "aurora", rank_count=1) for size in ("0 B", "64 MiB"))
+    assert_allclose(time_of(copy, "aurora", **placed) - empty, share * (one - empty), rtol=1e-9, atol=0)
+
+
+LINKS = {
+    "first": {"ends": ["cpu0", "gpu0"], "bandwidth": "8 GB/s"},
+    "up": {"ends": ["cpu0", "switch0"], "bandwidth": "8 GB/s"},
+    **{f"to{gpu}": {"ends": ["switch0", f"gpu{gpu}"], "bandwidth": "8 GB/s"} for gpu in (1, 2, 3)},
+}
+"""Three of four GPUs behind one switch."""
+
+
+@pytest.mark.parametrize(("placed", "share"), [({}, 3), ({"rank_count": 2}, 1), ({"rank_count": 3}, 2)])
+def test_all_devices_with_ranks_share_the_links_of_a_node(placed, share):
+    machine = {"extends": "perlmutter", "name": "Behind a switch", "node": {"links": LINKS}}
+    empty, one = (time_of(LINK | {"transfer_size": size}, machine, rank_count=1) for size in ("0 B", "64 MiB"))
+    assert_allclose(time_of(LINK, machine, **placed) - empty, share * (one - empty), rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize("direction", ["host_to_device", "device_to_host"])
+def test_copies_in_the_memory_that_a_gpu_shares_with_its_processor_are_no_faster_than_inside_the_gpu(direction):
+    shared, inside = (time_of(LINK | {"direction": way}, "el_capitan") for way in (direction, "device_to_device"))
+    assert inside < shared < 1.1 * inside

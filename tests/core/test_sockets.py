@@ -147,6 +147,7 @@ def test_a_working_set_needs_the_cache_of_the_platform():
     without = scenario(text).program
     assert_allclose(float(evaluate(without).column("kernel_time")), 4.0, rtol=1e-12, atol=0)
     assert any("the working_set of work has no effect" in note for note in kernel_notes(without))
+    assert not any("no effect" in note for note in kernel_notes(scenario(text, **cached).program))
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,11 @@ def test_blocks_grow_with_the_work_and_are_whole():
     assert_allclose(grown_blocks(np.float64(100), np.array([1e-6, 0.015, 1, 2.005])), [1, 2, 100, 201])
 
 
+@pytest.mark.parametrize(("blocks", "growth", "grown"), [(84, 9 / 7, 108), (42, 36 / 14, 108), (100, 2.005, 201)])
+def test_rounding_of_the_growth_adds_no_block(blocks, growth, grown):
+    assert grown_blocks(np.float64(blocks), np.float64(growth)) == grown
+
+
 def test_launches_take_their_time_or_the_interval_of_the_host():
     times = launched_time(
         np.array([0, 1e-6, 1e-3]), np.float64(1), np.float64(2), np.float64(10), np.float64(2e-6), np.float64(3e-6)

@@ -286,7 +286,7 @@ LINKS = {
     "infinity-fabric-mi300x": 64,
     "infinity-fabric-mi355x": 76.5,
     "infinity-fabric-mi455x": 128,
-    "mi300a-memory": 2650,
+    "mi300a-memory": 1769.1,
     "nvlink-c2c": 450,
     "nvlink-c2c-half": 225,
     "nvlink2-3": 75,

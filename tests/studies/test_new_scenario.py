@@ -92,6 +92,32 @@ def test_link_domains_of_parts(gpu, gpus_per_node, node_count, link, domain):
     assert (node.get("peer_link", {}).get("extends"), node.get("domain_gpu_count")) == (link, domain)
 
 
+@pytest.mark.parametrize(
+    ("gpu", "sockets", "network", "ports", "shipped"),
+    [
+        ("mi300a", 4, "slingshot-11", 4, "el_capitan"),
+        ("rubin", 2, "infiniband-800", 8, "vera_rubin_nvl72"),
+        ("gb200", 2, "infiniband-400", 4, "gb200_nvl72"),
+    ],
+)
+def test_a_superchip_brings_its_processor_and_main_memory(gpu, sockets, network, ports, shipped):
+    parts = {"gpus_per_node": 4, "sockets_per_node": sockets, "network": network, "ports_per_node": ports}
+    whatif.new("m", gpu=gpu, **parts, node_count=18, phases=["transfer"]).write()
+    pageable = {"application.phases.transfer.memory": "pageable"}
+    made, known = (whatif.run("m.toml", platform=name, overrides=pageable) for name in (None, shipped))
+    for result in ("iteration_time", "iteration_energy"):
+        assert float(made[result]) == pytest.approx(float(known[result]), rel=1e-5, abs=0)
+
+
+def test_a_stated_processor_of_a_superchip_brings_its_own_memory():
+    machine = load_platform_document(MachineParts("mi300a", processor="epyc-9755").document("m"))[0]
+    assert (machine.node.cpu.name, machine.node.host.memory_bandwidth) == ("EPYC 9755", 576e9)
+
+
+def test_tiles_of_parts_share_the_link_of_their_gpu():
+    assert MachineParts("max-1550-tile").document("m").data["node"]["host_link"]["device_count"] == 2
+
+
 @pytest.mark.parametrize("gpu", ["", "k20x", "l40s", "mi300a", "max-1550-tile", "gb300"])
 @pytest.mark.parametrize("processor", ["", "a64fx", "grace"])
 def test_parts_of_any_kind_go_together(gpu, processor):

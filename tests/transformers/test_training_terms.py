@@ -299,6 +299,14 @@ def test_results_of_a_step_by_hand():
     assert_allclose(result.columns["model_utilisation"], operations * tokens / 64 / 1979e12, rtol=1e-3, atol=0)
 
 
+def test_offloaded_states_of_devices_that_share_a_link_share_its_bandwidth():
+    own, shared = (
+        evaluate(step(offload="optimiser").changed({"platform.node.host_link.device_count": count}).program).values
+        for count in ("1", "2")
+    )
+    assert_allclose(shared["offload"], 2 * own["offload"], rtol=1e-12, atol=0)
+
+
 def test_a_run_says_what_takes_the_memory(whatif_main):
     code, _, error = whatif_main("run", "llama_training")
     assert code == 0
@@ -326,6 +334,7 @@ def test_offloaded_states_leave_the_device_and_are_updated_by_the_host():
     own = float(moved["training.dense_parameters"]) / 8
     link = float(moved["host_link.long.effective_bandwidth"])
     assert_allclose(moved["offload"], own * (4 + 2) / link, rtol=1e-12, atol=0)
+    assert_allclose(link, 57.6e9, rtol=1e-3, atol=0)
     hidden = terms(offload="optimiser", offload_exposure=0.25)
     assert_allclose(hidden["offload"], moved["offload"] / 4, rtol=1e-12, atol=0)
 

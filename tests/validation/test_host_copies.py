@@ -20,12 +20,14 @@ SIZE = 512 * 2**20
 WORDS = {"host_to_device": "to device", "device_to_host": "to host", "peer_to_peer": "between devices, both ways"}
 
 
-def predicted(row):
-    """Rate of a copy of 512 MiB in GB/s; between devices that of both directions."""
+def predicted(row, sharing=""):
+    """Rate of copies of 512 MiB of all ranks together in GB/s; between devices that of both directions."""
+    ranks = int(row.get("rank_count", 1))
     text = f"""
+{sharing}
 [application]
 name = "copy"
-rank_count = 1
+rank_count = {ranks}
 iteration_count = 1
 [application.phases.copy]
 kind = "transfer"
@@ -34,7 +36,7 @@ transfer_size = "{SIZE} B"
 """
     values = evaluate(Scenario(parse_document(text, "copy"), row["platform"]).program).values
     ways = 2 if row["direction"] == "peer_to_peer" else 1
-    return ways * SIZE / float(values["iteration.time"]) / 1e9
+    return ways * ranks * SIZE / float(values["iteration.time"]) / 1e9
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +77,21 @@ def test_rows_in_doubt_contradict_the_links(errors):
     for platform, measured in (("dgx_a100", 423), ("dgx_h100", 672), ("gb200_nvl72", 1530)):
         assert rates[platform, "peer_to_peer"] / 2 < measured < rates[platform, "peer_to_peer"]
     assert rates["dgx_a100", "device_to_host"] > 4 * 6.27
+
+
+def test_the_table_of_copies_of_a_whole_node_is_that_of_the_data():
+    own = "[platform.node.host_link]\ndevice_count = 1\n"
+    lines = []
+    for row in rows_of("node_copies.csv"):
+        measured, rates = float(row["rate_gb_s"]), (predicted(row), predicted(row, own))
+        shown = " | ".join(f"{rate:.0f} | {rate / measured - 1:+.0%}" for rate in rates)
+        lines.append(f"| {row['rank_count']} | {WORDS[row['direction']]} | {measured:.0f} | {shown} |\n")
+    head = "| tiles | copies | measured, GB/s | predicted | error | own links | error |\n"
+    assert_shown(PAGE, "node copies", head + "|---:|---|---:|---:|---:|---:|---:|\n" + "".join(lines))
+
+
+def test_tiles_of_a_node_copy_as_fast_as_their_links():
+    rows = {(row["direction"], row["rank_count"]): row for row in rows_of("node_copies.csv")}
+    together, one = (predicted(rows["host_to_device", count]) for count in ("12", "1"))
+    assert together == pytest.approx(6 * one, rel=1e-4)
+    assert together == pytest.approx(float(rows["host_to_device", "12"]["rate_gb_s"]), rel=0.11)

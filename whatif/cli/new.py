@@ -16,7 +16,11 @@ from whatif.cli.values import FilePath, Whole
 @platform_option
 @click.option("--gpu", metavar="PART", help="GPU of a new machine: a part from `whatif list parts`.")
 @click.option("--gpus-per-node", type=Whole(1), metavar="N", help="GPUs of a node.  [default: 1]")
-@click.option("--processor", metavar="PART", help="Processor of the machine.  [default: a generic one]")
+@click.option(
+    "--processor",
+    metavar="PART",
+    help="Processor of the machine.  [default: of a superchip its own, else generic]",
+)
 @click.option("--sockets-per-node", type=Whole(1), metavar="N", help="Processors of a node.  [default: 1]")
 @click.option("--network", metavar="PART", help="Network between nodes.  [default: 100 Gbit/s]")
 @click.option("--ports-per-node", type=Whole(1), metavar="N", help="Network ports of a node.  [default: 1]")

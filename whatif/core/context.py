@@ -33,6 +33,7 @@ from whatif.models.ranks import (
     placed_members,
     ranks_in_turn,
     ranks_on_gpu,
+    ranks_per_device,
     ranks_per_domain,
     ranks_per_node,
     ranks_per_socket,
@@ -124,8 +125,8 @@ class Context:
     @property
     def ranks_on_gpu(self) -> str:
         """Ranks that share a GPU at the same time: those of a full node, at most all."""
-        counts: dict[str, Reference] = {"rank_count": self.rank_count, "available_count": self.ranks_on_full_gpu}
-        return self.once("placement.ranks_on_gpu", sharing_count, **counts)
+        full = self.once("placement.ranks_on_full_gpu", ranks_on_gpu, **self._node_ranks)
+        return self.once("placement.ranks_on_gpu", sharing_count, rank_count=self.rank_count, available_count=full)
 
     @property
     def in_time_slices(self) -> bool:
@@ -138,10 +139,14 @@ class Context:
         return Quantity(1.0, ONE) if self.in_time_slices else self.ranks_on_gpu
 
     @property
-    def ranks_on_full_gpu(self) -> str:
-        """Ranks that share a GPU of a full node."""
-        stated: dict[str, Reference] = {"ranks_per_gpu": "application.ranks_per_gpu", "gpu_count": GPU_COUNT}
-        return self.once("placement.ranks_on_full_gpu", ranks_on_gpu, **stated, ranks_per_node=self.ranks_per_node)
+    def ranks_per_device(self) -> str:
+        """Ranks on each GPU in use of a full node, in the mean."""
+        return self.once("placement.ranks_per_device", ranks_per_device, **self._node_ranks)
+
+    @property
+    def _node_ranks(self) -> dict[str, str]:
+        per_gpu = "application.ranks_per_gpu"
+        return {"ranks_per_gpu": per_gpu, "gpu_count": GPU_COUNT, "ranks_per_node": self.ranks_per_node}
 
     @property
     def ranks_per_node(self) -> str:
@@ -181,11 +186,7 @@ class Context:
     @property
     def placed_count(self) -> str:
         """Number of ranks whose messages are counted; NaN if the platform is too small for them."""
-        inputs = {
-            "rank_count": self.rank_count,
-            "needed_count": self.nodes_needed,
-            "available_count": NODE_COUNT,
-        }
+        inputs = {"rank_count": self.rank_count, "needed_count": self.nodes_needed, "available_count": NODE_COUNT}
         return self.once("placement.rank_count", placed_count, **inputs)
 
     def sharing(self, distance: str) -> str:

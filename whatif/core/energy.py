@@ -148,7 +148,7 @@ def _devices(context: Context) -> str:
     inputs: dict[str, Reference] = {
         "rank_count": context.rank_count,
         **per_node,
-        "ranks_per_device": "application.ranks_per_gpu"
+        "ranks_per_device": context.ranks_per_device
         if context.on_gpus
         else context.wiring.add("placement.ranks_per_device", socket_ranks, per_node | {"socket_count": count}),
         "device_count": count,

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from whatif.core.evaluate import evaluate
-from whatif.core.parameter_paths import NODE, RANK_COUNT
-from whatif.core.socket_share import CACHE, CORE_REUSE, CORES, PRECISIONS, THREADS, has_cache
+from whatif.core.parameter_paths import GPU, NODE, RANK_COUNT
+from whatif.core.socket_share import CACHE, CORE_REUSE, CORES, PRECISIONS, THREADS
 from whatif.core.term import Program
 from whatif.models.quantities import FloatArray
 from whatif.schema.application import TransferPhase
@@ -22,10 +22,21 @@ _RANKS: Final = "placement.ranks_per_node"
 
 
 def kernel_notes(program: Program) -> Iterator[str]:
-    """Remarks on the ranks of a node and on the kernels of a program; empty if kernels run on GPUs."""
+    """Remarks on ranks and kernels on the sockets of a node, and on values of kernels without effect."""
     scenario = program.loaded.scenario
-    if scenario.on_gpus:
-        return
+    phases = scenario.application.phases
+    kernels = {name: phase for name, phase in phases.items() if isinstance(phase, KernelPhase)}
+    if not scenario.on_gpus:
+        yield from _socket_notes(program, kernels)
+    yield from _unused(kernels)
+    cache = _cache_values(program)
+    if (reused := [name for name, phase in kernels.items() if phase.working_set is not None]) and cache:
+        yield f"the working_set of {', '.join(reused)} has no effect: the platform does not state {', '.join(cache)}"
+
+
+def _socket_notes(program: Program, kernels: Mapping[str, KernelPhase]) -> Iterator[str]:
+    """Remarks on the ranks of a node, and on kernels on its sockets."""
+    scenario = program.loaded.scenario
     if _RANKS in program.terms:
         share = "each core" if THREADS not in program.parameters else f"each `{THREADS}` cores"
         yield f"a rank for {share} of a node, as application.ranks_per_node is not stated"
@@ -33,16 +44,13 @@ def kernel_notes(program: Program) -> Iterator[str]:
     yield from _shared_cores(program)
     if not scenario.kernels_on_sockets:
         return
-    phases = scenario.application.phases
-    kernels = {name: phase for name, phase in phases.items() if isinstance(phase, KernelPhase)}
     assert scenario.kernel_device is not None
     yield f"kernels run on {scenario.kernel_device.name}: a rank has the rate and the memory bandwidth of its cores"
-    if copies := [name for name, phase in phases.items() if isinstance(phase, TransferPhase)]:
+    copies = [name for name, phase in scenario.application.phases.items() if isinstance(phase, TransferPhase)]
+    if copies:
         yield f"no time for {', '.join(copies)}: the data of kernels on sockets is in the memory of the host"
     if kernels:
         yield f"assumed of kernels on processors: {', '.join(_assumptions(kernels.values()))}"
-    if reused := [name for name, phase in kernels.items() if phase.working_set is not None]:
-        yield from _cache(program, reused)
     again = [name for name, phase in kernels.items() if phase.load_store_size is not None]
     if again and CORE_REUSE not in program.parameters:
         yield f"the load_store_size of {', '.join(again)} has no effect: the platform does not state {CORE_REUSE}"
@@ -101,7 +109,14 @@ def _assumptions(phases: Collection[KernelPhase]) -> Iterator[str]:
         yield "work that fills the cores"
 
 
-def _cache(program: Program, names: list[str]) -> Iterator[str]:
-    if not has_cache(program.parameters):
-        missing = ", ".join(path for path in CACHE if path not in program.parameters)
-        yield f"the working_set of {', '.join(names)} has no effect: the platform does not state {missing}"
+def _cache_values(program: Program) -> list[str]:
+    """Values without which a `working_set` has no effect, as far as the platform does not state them."""
+    wanted = (f"{GPU}.l2_capacity",) if program.loaded.scenario.on_gpus else CACHE
+    return [path for path in wanted if path not in program.parameters]
+
+
+def _unused(kernels: Mapping[str, KernelPhase]) -> Iterator[str]:
+    """Remarks on the growth of kernels whose metrics do not need it."""
+    for name, phase in kernels.items():
+        if phase.follows != "nothing" and phase.metrics_per in ("cell", "rank"):
+            yield f"the follows of {name} has no effect: its metrics are those of a {phase.metrics_per} (`metrics_per`)"

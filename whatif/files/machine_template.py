@@ -35,11 +35,14 @@ _LINK: Final = "pcie4-x16"
 _COUNTS: Final = {"gpu": "gpu_count", "cpu": "socket_count"}
 _WORDS: Final = {"gpu": "GPU", "cpu": "processor"}
 """Number of devices in a node, by their table."""
-_WITH_MEMORY: Final = frozenset({"a64fx", "gb200", "gb300", "gh200-96gb", "grace", "mi300a", "rubin"})
+_SUPERCHIPS: Final = frozenset({"gb200", "gb300", "gh200-96gb", "mi300a", "rubin"})
+"""GPUs on one board with their processor."""
+_WITH_MEMORY: Final = _SUPERCHIPS | {"a64fx", "grace"}
 """Devices whose power includes that of main memory."""
 _CORE_MEMORY: Final = 4e9
 """Main memory of a core of the generic server in B."""
 _ONE_SWITCH: Final = "rule topology: one switch without limits, as nothing is known of the switches"
+_AS_SHIPPED: Final = "as a shipped machine with this {}"
 _STATED: Final = "as stated when the machine was put together"
 
 
@@ -51,7 +54,7 @@ class MachineParts:
     """GPU; empty for a machine without GPUs."""
     gpus_per_node: int = 1
     processor: str = ""
-    """Processor; empty for that of the generic server."""
+    """Processor; empty for that of a superchip, else of the generic server."""
     sockets_per_node: int = 1
     network: str = ""
     """Network between nodes; empty for that of the generic server."""
@@ -97,14 +100,26 @@ class MachineParts:
         node: dict[str, Any] = {"gpu_count": self.gpus_per_node} if self.gpu else {}
         node |= {"socket_count": self.sockets_per_node, **_domain(like, self.gpus_per_node, self.node_count)}
         node |= {"gpu": {"extends": self.gpu}, **_device_links(self.gpu, like)} if self.gpu else {}
-        node |= {"cpu": {"extends": self.processor}} if self.processor else {}
+        node |= self._processor(like)
         # Where GPUs have links of their own, messages inside a node do not go through main memory.
         inside = ("intra_socket", "inter_socket") if "peer_link" in node else ()
         network: dict[str, Any] = dict.fromkeys(inside, "none")
         network |= {"port_count": self.ports_per_node} if self.ports_per_node > 1 else {}
         network |= {"inter_node": {"extends": self.network}} if self.network else {}
         head = {"name": name, "description": f"{self.words}.", "node_count": self.node_count, "node": node}
-        return {**head, **({"network": network} if network else {}), "sources": _sources(network)}
+        return {**head, **({"network": network} if network else {}), "sources": _sources(node, network)}
+
+    def _processor(self, like: Mapping[str, Any]) -> dict[str, Any]:
+        """Tables of the processor; of a superchip those of a similar node, which may state its memory alone."""
+        part = self.processor or (like["cpu"]["extends"] if self._brings_processor and "cpu" in like else "")
+        if part or not self._brings_processor:
+            return {"cpu": {"extends": part}} if part else {}
+        return {"cpu": "none", "host": {"memory_bandwidth": like["host"]["memory_bandwidth"]}}
+
+    @property
+    def _brings_processor(self) -> bool:
+        """Whether the processor is that of the GPU."""
+        return not self.processor and self.gpu in _SUPERCHIPS
 
     @property
     def _devices(self) -> tuple[str, str, int]:
@@ -142,7 +157,7 @@ class MachineParts:
         stated = like.get("host", {}).get("memory_size")
         if stated is not None:
             size = parse_quantity(stated).value / like[_COUNTS[kind]] * count
-            return size, f"as a shipped machine with this {_WORDS[kind]}"
+            return size, _AS_SHIPPED.format(_WORDS[kind])
         cores = _known(node.cpu.core_count) if node.cpu is not None else math.nan
         return cores * self.sockets_per_node * _CORE_MEMORY, "rule generic: 4 GB a core"
 
@@ -150,7 +165,8 @@ class MachineParts:
     def words(self) -> str:
         """Description of the machine in one line."""
         gpus = f"{self.gpus_per_node} x {self.gpu}, " if self.gpu else ""
-        sockets = f"{self.sockets_per_node} x {self.processor or 'generic processor'} a node"
+        processor = self.processor or ("processor of the GPU" if self._brings_processor else "generic processor")
+        sockets = f"{self.sockets_per_node} x {processor} a node"
         return f"{gpus}{sockets}, {counted(self.node_count, 'node')}, {self.network or 'generic network'}"
 
 
@@ -188,7 +204,9 @@ def _device_links(gpu: str, like: Mapping[str, Any]) -> dict[str, Any]:
     """Links of a GPU, as a node with the same GPU has them, where these are parts."""
     found = {key: like.get(key, {}).get("extends") for key in ("host_link", "peer_link")}
     found |= {"peer_link": OWN_LINKS[gpu]} if gpu in OWN_LINKS else {}
-    return {"host_link": {"extends": _LINK}} | {key: {"extends": part} for key, part in found.items() if part}
+    links = {"host_link": {"extends": _LINK}} | {key: {"extends": part} for key, part in found.items() if part}
+    shared = {key: like["host_link"][key] for key in ("device_count",) if key in like.get("host_link", {})}
+    return merge(links, {"host_link": shared})
 
 
 def _domain(like: Mapping[str, Any], gpus_per_node: int, node_count: int) -> dict[str, Any]:
@@ -201,7 +219,8 @@ def _domain(like: Mapping[str, Any], gpus_per_node: int, node_count: int) -> dic
     return {"domain_gpu_count": whole} if whole and whole != gpus_per_node else {}
 
 
-def _sources(network: dict[str, Any]) -> dict[str, Any]:
+def _sources(node: dict[str, Any], network: dict[str, Any]) -> dict[str, Any]:
     assumed = {"node_count": _STATED, "node": _STATED}
+    assumed |= {"node.host.memory_bandwidth": _AS_SHIPPED.format("GPU")} if "host" in node else {}
     assumed |= {"network.port_count": _STATED} if "port_count" in network else {}
     return {path: {"grade": "assumed", "source": source} for path, source in assumed.items()}

@@ -6,17 +6,22 @@ its rates only with enough threads to hide latencies. Derivation and errors: doc
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from whatif.models.quantities import Bytes, BytesPerSecond, Count, OperationsPerSecond, Seconds, model
 
+_ROUNDING: Final = 1e-12
+"""Relative error of a growth factor, at most."""
 _SOURCE = "whatif, from kernels with 1 to 16,384 blocks on an H100"
 
 
 @model("n_b = ⌈n_p g⌉", "definition")
 def grown_blocks(block_count: Count, growth_factor: Count) -> Count:
     """Blocks of a launch with `growth_factor` (g) times the work of the profiled one with n_p blocks; at least one."""
-    return np.maximum(np.ceil(block_count * growth_factor), 1.0)
+    # Rounding of g must not add a block, which may be a wave of its own: 84 blocks times 9/7 are 108, not 109.
+    return np.maximum(np.ceil(block_count * growth_factor * (1 - _ROUNDING)), 1.0)
 
 
 @model("P_b = P n_b / (N c) min(1, c τ / τ_c),  c = ⌈n_b / N⌉", _SOURCE)

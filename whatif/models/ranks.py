@@ -21,6 +21,24 @@ def ranks_on_gpu(ranks_per_gpu: Count, ranks_per_node: Count, gpu_count: Count) 
     return np.minimum(ranks_per_node, np.maximum(ranks_per_gpu, np.ceil(ranks_per_node / gpu_count)))
 
 
+@model("min(p, r d)", "definition")
+def copying_ranks(node_rank_count: Count, ranks_on_gpu: Count, device_count: Count) -> Count:
+    """Ranks of a node that copy over one link, which d devices with r ranks each share; at most its p ranks."""
+    return np.minimum(node_rank_count, ranks_on_gpu * device_count)
+
+
+@model("max(r, p / g)", "definition")
+def ranks_per_device(ranks_per_gpu: Count, ranks_per_node: Count, gpu_count: Count) -> Count:
+    """Mean ranks of each used GPU of a full node: as many as stated or, if the node has more, an even share."""
+    return np.maximum(ranks_per_gpu, ranks_per_node / gpu_count)
+
+
+@model("min(g, ⌈p / r⌉)", "definition")
+def copying_devices(node_rank_count: Count, ranks_per_device: Count, gpu_count: Count) -> Count:
+    """GPUs of a node whose p ranks copy, r on each of g GPUs."""
+    return np.minimum(gpu_count, np.ceil(node_rank_count / ranks_per_device))
+
+
 @model("⌈p / sockets⌉", "Choi et al. 2020, sec. 6.1: GPUs on a node are divided evenly")
 def ranks_per_socket(ranks_per_node: Count, socket_count: Count) -> Count:
     """Ranks on a full socket; the first sockets take the remainder."""

@@ -115,9 +115,10 @@ class TransferPhase(StrictTable):
     """Transfers in one iteration."""
     blocking: bool = False
     """Whether the host waits for the copy before it starts another kernel (`synchronisation_time` of the GPU)."""
-    device_count: Count = 1.0
-    """Devices of the node that transfer at the same time and share the links of `[platform.node.links]`; copies between
-    devices go to the next device in a ring."""
+    device_count: Count | None = None
+    """Devices of the node that transfer at the same time and share the links of `[platform.node.links]`, or the host
+    link that states how many devices share it; copies between devices go to the next device in a ring. Default: all
+    devices with ranks."""
 
 
 class OverheadPhase(StrictTable):

@@ -201,6 +201,9 @@ class LinkTable(StrictTable):
     """Host to device from pageable memory: the time of a 1 B copy."""
     pageable_write_latency: Seconds
     """Device to host into pageable memory: the time of a 1 B copy."""
+    device_count: Count | None = None
+    """Devices that share the link for copies, such as the two tiles of a card. By default each has its own, or the
+    links of `[node.links]`, which replace this number."""
     peer_count: Count | None = None
     """Other devices to which one device of a mesh has such links; more of them share its links. By default it has
     links to all."""

@@ -23,7 +23,11 @@ _NO_GPU: Final = ("none", "No GPUs: kernels run on the processors")
 _GENERIC: Final = "generic"
 _PARTS: Final = {
     "gpu": ("gpu", _NO_GPU, "Accelerator, from the shipped parts: F4 lists them with their memory and peak rate."),
-    "processor": ("cpu", (_GENERIC, "16 cores, round numbers"), "Processor of one socket; F4 lists the shipped parts."),
+    "processor": (
+        "cpu",
+        (_GENERIC, "16 cores, round numbers; that of a superchip"),
+        "Processor of one socket; F4 lists the shipped parts.",
+    ),
     "network": ("distance", (_GENERIC, "100 Gbit/s"), "Network between nodes; F4 lists the shipped parts."),
 }
 _COUNTS: Final = {

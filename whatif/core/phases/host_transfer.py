@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
 from whatif.core.context import Context
-from whatif.core.phases.node_links import wire_shared
+from whatif.core.phases.node_links import ranks_on_link, wire_shared
 from whatif.core.term import PhaseTerm, Reference, parameters_in
+from whatif.models.gpu_sharing import of_all_ranks
 from whatif.models.staging import CHUNK_SIZE, CORE_SHARE, PASS_COUNT, commanded_bandwidth, core_copy_bandwidth
 from whatif.models.transfer import (
     device_copy_time,
@@ -75,7 +76,7 @@ def _device_copy(context: Context, name: str, size: str) -> str:
     if device is None or device.copy_latency is None:
         _missing(context, name, "direction", gpu if device is None else f"{gpu}.copy_latency")
     inputs: dict[str, Reference] = {
-        "message_size": size,
+        "message_size": _together(context, name, size, context.ranks_on_gpu),
         "latency": f"{gpu}.copy_latency",
         "memory_bandwidth": f"{gpu}.dram_bandwidth",
     }
@@ -91,9 +92,9 @@ def _over_link(context: Context, name: str, phase: TransferPhase, size: str) -> 
         _missing(context, name, "direction", base)
     # The device reads host memory for a copy to the device, and writes it for a copy to the host or a peer.
     way = "read" if phase.direction == "host_to_device" else "write"
-    inputs = _crossing(
-        context, name, base, link, way, size, wire_shared(context, name, phase, _bandwidth(context, base, link))
-    )
+    shared = wire_shared(context, name, phase, _bandwidth(context, base, link))
+    ranks = ranks_on_link(context, key, name, phase)
+    inputs = _crossing(context, name, base, link, way, size, shared, ranks)
     inputs["latency"] = f"{base}.{phase.memory}_{way}_latency"
     if phase.memory == "pinned":
         return context.wiring.add(f"{name}.transfer_time", pinned_time, inputs)
@@ -107,29 +108,48 @@ def _over_link(context: Context, name: str, phase: TransferPhase, size: str) -> 
     return context.wiring.add(f"{name}.transfer_time", pageable_time, inputs | memory)
 
 
+def _together(context: Context, name: str, size: str, rank_count: Reference) -> str:
+    """Size of the copies that ranks make at the same time."""
+    return context.wiring.add(f"{name}.joint_size", of_all_ranks, {"quantity": size, "rank_count": rank_count})
+
+
 def wire_copy(context: Context, name: str, key: str, way: str, size: Reference) -> str:
     """Wire the time of copies of pinned memory over `[node.KEY]`, which must be stated: the device reads or writes."""
     base, link = f"platform.node.{key}", getattr(context.scenario.platform.node, key)
-    inputs = _crossing(context, name, base, link, way, size, _bandwidth(context, base, link))
+    inputs = _crossing(context, name, base, link, way, size, _bandwidth(context, base, link), _sharing(context, key))
     return context.wiring.add(f"{name}.copy_time", pinned_time, {**inputs, "latency": f"{base}.pinned_{way}_latency"})
 
 
 def link_bandwidth(context: Context, key: str) -> str:
-    """Wire the bandwidth of `[node.KEY]` for the payload of long messages."""
+    """Wire the bandwidth of `[node.KEY]` for the payload of long messages; of a host link that of one rank."""
     name = f"{key}.long"
     if f"{name}.effective_bandwidth" not in context.wiring.terms:
         base, link = f"platform.node.{key}", getattr(context.scenario.platform.node, key)
-        _crossing(context, name, base, link, "write", Quantity(2.0**30, BYTE), _bandwidth(context, base, link))
+        size, bandwidth = Quantity(2.0**30, BYTE), _bandwidth(context, base, link)
+        _crossing(context, name, base, link, "write", size, bandwidth, _sharing(context, key))
     return f"{name}.effective_bandwidth"
 
 
+def _sharing(context: Context, key: str) -> Reference | None:
+    """Ranks that copy over a link at the same time, if it is that of the host; None for links of messages."""
+    return ranks_on_link(context, key) if key == "host_link" else None
+
+
 def _crossing(
-    context: Context, name: str, base: str, link: PCIe | NVLink, way: str, size: Reference, bandwidth: str
+    context: Context,
+    name: str,
+    base: str,
+    link: PCIe | NVLink,
+    way: str,
+    size: Reference,
+    bandwidth: str,
+    rank_count: Reference | None = None,
 ) -> dict[str, Reference]:
-    """Size of copies, and the bandwidth of a link for their payload."""
+    """Size of copies, and the bandwidth of a link for their payload while `rank_count` ranks copy; by default one."""
+    crossing = _transferred(context, name, base, link, way, size)
     inputs: dict[str, Reference] = {
         "message_size": size,
-        "transferred_size": _transferred(context, name, base, link, way, size),
+        "transferred_size": crossing if rank_count is None else _together(context, name, crossing, rank_count),
         "link_bandwidth": bandwidth,
     }
     effective = context.wiring.add(f"{name}.effective_bandwidth", effective_bandwidth, inputs)

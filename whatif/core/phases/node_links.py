@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from whatif.core.context import Context
+from whatif.core.context import GPU_COUNT, Context
 from whatif.core.term import Reference
 from whatif.models.congestion import LinkBandwidths
 from whatif.models.decomposition import is_count
 from whatif.models.quantities import BytesPerSecond, Count, FloatArray, model
+from whatif.models.ranks import copying_devices, copying_ranks, sharing_count
 from whatif.schema.application import TransferPhase
 from whatif.units import ONE, Quantity
 
@@ -79,16 +80,44 @@ def _nearest_host(ends: Ends, device: str) -> str:
     return hosts[0] if edge else "cpu0"
 
 
+def ranks_on_link(context: Context, key: str, name: str = "", phase: TransferPhase | None = None) -> Reference | None:
+    """Ranks that copy over a link `[node.KEY]` at the same time; None if kernels run on processors.
+
+    Those of a GPU, or where the link states how many devices share it, of these devices; `device_count` of the phase
+    `name` may state that fewer devices copy.
+    """
+    wiring, devices, node = context.wiring, f"platform.node.{key}.device_count", context.scenario.platform.node
+    if not context.on_gpus or node.gpu is None:
+        return None
+    if devices not in wiring.parameters or node.links:
+        return context.ranks_on_gpu
+    if phase is not None and phase.device_count is not None:
+        stated = {"rank_count": f"application.phases.{name}.device_count", "available_count": devices}
+        devices = wiring.add(f"{name}.device_count", sharing_count, {**stated})
+    inputs = {"node_rank_count": context.sharing("inter_node"), "ranks_on_gpu": context.ranks_on_gpu}
+    return context.once(f"{name or key}.ranks_on_link", copying_ranks, **inputs, device_count=devices)
+
+
+def _copying(context: Context, name: str, phase: TransferPhase) -> Reference:
+    """Devices of a node that copy at the same time: as stated, else all with ranks."""
+    if phase.device_count is not None:
+        return f"application.phases.{name}.device_count"
+    if not context.on_gpus or context.scenario.platform.node.gpu is None:
+        return Quantity(1.0, ONE)
+    ranks = {"node_rank_count": context.sharing("inter_node"), "ranks_per_device": context.ranks_per_device}
+    return context.once("placement.copying_devices", copying_devices, **ranks, gpu_count=GPU_COUNT)
+
+
 def wire_shared(context: Context, name: str, phase: TransferPhase, bandwidth: str) -> str:
     """Bandwidth of a transfer during the transfers of other devices; `bandwidth` if no links are stated."""
-    links, count = context.scenario.platform.node.links, f"application.phases.{name}.device_count"
+    links, path = context.scenario.platform.node.links, f"application.phases.{name}.device_count"
     if not links:
-        if isinstance(phase.device_count, float) and phase.device_count > 1:
-            platform = context.scenario.platform.name
-            context.wiring.problem(count, f"{platform} does not state the links that devices share (`[node.links]`)")
+        _need_shared(context, path, phase)
         return bandwidth
+    count = _copying(context, name, phase)
     ends = tuple((link.ends[0], link.ends[1]) for link in links.values())
-    reason = f"{count} exceeds the {device_total(ends)} devices of platform.node.links"
+    words = "the number of devices with ranks" if phase.device_count is None else path
+    reason = f"{words} exceeds the {device_total(ends)} devices of platform.node.links"
     devices = Quantity(float(device_total(ends)), ONE)
     context.wiring.require_fit(f"{name}.device_count", reason, count, devices)
     paths = [f"platform.node.links.{key}.bandwidth" for key in links]
@@ -96,3 +125,12 @@ def wire_shared(context: Context, name: str, phase: TransferPhase, bandwidth: st
     inputs: dict[str, Reference] = {"link_bandwidth": bandwidth, "device_count": count, "link_bandwidths": joined}
     options = {"ends": ends, "direction": phase.direction}
     return context.wiring.add(f"{name}.shared_bandwidth", shared_bandwidth, inputs, options=options)
+
+
+def _need_shared(context: Context, path: str, phase: TransferPhase) -> None:
+    """Record a problem where several devices copy, but the platform does not state what they share."""
+    node, key = context.scenario.platform.node, "peer_link" if phase.direction == "peer_to_peer" else "host_link"
+    stated = getattr(getattr(node, key), "device_count", None) is not None
+    if isinstance(phase.device_count, float) and phase.device_count > 1 and not stated:
+        lacks = f"does not state the links that devices share (`[node.links]`, or `device_count` of `[node.{key}]`)"
+        context.wiring.problem(path, f"{context.scenario.platform.name} {lacks}")
