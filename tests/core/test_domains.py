@@ -207,6 +207,15 @@ def test_short_messages_of_a_halo_share_all_ports(model: str) -> None:
     assert ports[1] < ports[0]
 
 
+def test_each_of_few_messages_that_leave_a_node_has_a_port() -> None:
+    """A ring of 17 ranks, 16 of them on a node of Perlmutter, which sends two messages at 24.0371 GB/s a port."""
+    more = 'buffers = "host"\nranks_per_node = 16'
+    question, periodic = scenario("perlmutter", 17, halo("node_aware"), more), {"application__grid__periodic": "true"}
+    one, two, four = (time(question, **periodic, platform__network__port_count=count) for count in (1, 2, 4))
+    assert_allclose(two, four, rtol=1e-14, atol=0)
+    assert_allclose(one - two, 2**20 / 24.0371e9, rtol=1e-9, atol=0)
+
+
 def test_swapping_the_network_keeps_the_ports() -> None:
     """400 Gb/s InfiniBand in place of Slingshot 11 on the four ports of Perlmutter."""
     part = '\n[platform.network.inter_node]\nextends = "infiniband-400"\n'
