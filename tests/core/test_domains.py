@@ -216,6 +216,13 @@ def test_each_of_few_messages_that_leave_a_node_has_a_port() -> None:
     assert_allclose(one - two, 2**20 / 24.0371e9, rtol=1e-9, atol=0)
 
 
+def test_a_rank_more_adds_a_round_to_an_all_to_all_of_which_not_all_rounds_are_followed() -> None:
+    """Blocks of 1 MiB of 65 and 66 ranks, six a node, which share its rate in all but the first and last rounds."""
+    times = [time(scenario("summit", ranks, collective("pairwise", f"{ranks} MiB"))) for ranks in (65, 66)]
+    rate = 12.3e9 + 5 * 25.8e6
+    assert_allclose(times[1] - times[0], 9.33e-6 + 6 * 2**20 / rate, rtol=1e-9, atol=0)
+
+
 def test_swapping_the_network_keeps_the_ports() -> None:
     """400 Gb/s InfiniBand in place of Slingshot 11 on the four ports of Perlmutter."""
     part = '\n[platform.network.inter_node]\nextends = "infiniband-400"\n'
