@@ -216,6 +216,23 @@ def test_each_of_few_messages_that_leave_a_node_has_a_port() -> None:
     assert_allclose(one - two, 2**20 / 24.0371e9, rtol=1e-9, atol=0)
 
 
+@pytest.mark.parametrize("congestion", ["none", "modelled"])
+def test_messages_of_node_aware_follow_one_another_whatever_the_concurrency(
+    whatif_main, tmp_path, congestion: str
+) -> None:
+    slow = '[platform.network.topology]\nglobal_bandwidth = "1 GB/s"\n'
+    question = scenario("perlmutter", 2048, halo("node_aware") + slow)
+    serial, concurrent = (
+        time(question, application__congestion=congestion, application__phases__phase__concurrency=way)
+        for way in ("serialised", "concurrent")
+    )
+    assert concurrent == serial
+    path = tmp_path / "question.toml"
+    text = HEAD.format(platform="perlmutter", ranks=64, more="") + halo("node_aware")
+    path.write_text(text + 'concurrency = "concurrent"\n')
+    assert "phase: `concurrency` has no effect with `node_aware`" in whatif_main("run", path)[2]
+
+
 def test_a_rank_more_adds_a_round_to_an_all_to_all_of_which_not_all_rounds_are_followed() -> None:
     """Blocks of 1 MiB of 65 and 66 ranks, six a node, which share its rate in all but the first and last rounds."""
     times = [time(scenario("summit", ranks, collective("pairwise", f"{ranks} MiB"))) for ranks in (65, 66)]

@@ -23,7 +23,6 @@ from whatif.vocabulary import DISTANCES, PROTOCOLS
 
 _RATES: Final = ("base", "additional", "largest")
 """Bandwidths of a node, in the order of `node_rates`."""
-COMBINED: Final = {"serialised": serialised_time, "concurrent": concurrent_time}
 
 
 def wire_halo(context: Context, name: str, phase: HaloPhase) -> list[PhaseTerm]:
@@ -58,7 +57,7 @@ def _time_of_sharing(exchange: HaloWiring, once: str, counts: str, repeats: str)
         else alone.message_time(model, distance, Quantity(1.0, ONE))
         for distance in DISTANCES
     }
-    function = COMBINED[exchange.phase.concurrency]
+    function = concurrent_time if exchange.is_concurrent else serialised_time
     time = wiring.add(f"{alone.name}.exchange_time", function, {"rank_counts": counts} | times)
     shared = wiring.add(f"{name}.exchange_shared_time", time_of_sharing, {"time": once, "time_alone": time})
     wiring.repeat(f"{name}.shared_time", shared, repeats)
@@ -81,7 +80,7 @@ def _by_rank(exchange: HaloWiring, counts: str) -> str:
     times: dict[str, Reference] = {
         f"{distance}_time": exchange.message_time(model, distance, sharing[distance]) for distance in DISTANCES
     }
-    function = COMBINED[exchange.phase.concurrency]
+    function = concurrent_time if exchange.is_concurrent else serialised_time
     return context.wiring.add(f"{exchange.name}.exchange_time", function, {"rank_counts": counts} | times)
 
 
