@@ -40,7 +40,7 @@ def between_nodes(item: Round, ranks_per_node: int, node_count: int, channels: C
 
 
 def _turns(node: Any, channels: ChannelNodes, node_count: int) -> tuple[tuple[Any, Any], ...]:
-    """Messages of which `node` is the higher end, in two sets, and the turns in which each set leaves its domains."""
+    """Messages in two sets, by the higher `node` of each, and the turns in which each set leaves its domains."""
     domain, used = channels
     rest = node_count % domain if used == domain else 0
     uneven = node >= node_count - rest
@@ -49,7 +49,7 @@ def _turns(node: Any, channels: ChannelNodes, node_count: int) -> tuple[tuple[An
 
 
 def _divided(start: Any, end: Any, weight: Any, turn: Any, domain: int, node_count: int) -> tuple[Any, Any, Any]:
-    """Messages in as many parts as there are turns, each from and to the nodes so many places further on."""
+    """Messages in equal parts, one for each turn: the number of places by which its nodes are further on."""
     nodes = (_turned(node, turn[:, np.newaxis], domain, node_count).ravel() for node in (start, end))
     return *nodes, np.tile(weight / max(len(turn), 1), len(turn))
 
