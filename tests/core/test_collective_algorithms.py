@@ -208,6 +208,22 @@ def test_groups_of_a_collective_that_do_not_divide_the_ranks_are_infeasible() ->
 
 
 @pytest.mark.parametrize(
+    ("mapping", "more", "warned"),
+    [("round_robin", "", True), ("tiles", "", True), ("block", "", False),
+     ("round_robin", 'distance = "inter_node"\n', False)],
+)  # fmt: skip
+def test_collectives_that_do_not_follow_the_mapping_of_the_grid_are_reported(
+    whatif_main, tmp_path, mapping: str, more: str, warned: bool
+) -> None:
+    path = tmp_path / "question.toml"
+    grid = f'[application.grid]\nscaling = "weak"\ncells = {{ x = 9, y = 9 }}\nmapping = "{mapping}"\n'
+    path.write_text(HEAD.format(platform="lassen", ranks=24, more="") + grid + collective("ring") + more)
+    code, _, notes = whatif_main("run", path)
+    assert code == 0
+    assert ("warning: phase: with ranks that fill the nodes in order" in notes) == warned
+
+
+@pytest.mark.parametrize(
     ("how", "expected"),
     [
         ("--set application.rank_count=72", ""),

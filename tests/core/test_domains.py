@@ -216,6 +216,39 @@ def test_short_messages_of_a_halo_share_all_ports(model: str) -> None:
     assert ports[1] < ports[0]
 
 
+def test_each_of_few_messages_that_leave_a_node_has_a_port() -> None:
+    """A ring of 17 ranks, 16 of them on a node of Perlmutter, which sends two messages at 24.0371 GB/s a port."""
+    more = 'buffers = "host"\nranks_per_node = 16'
+    question, periodic = scenario("perlmutter", 17, halo("node_aware"), more), {"application__grid__periodic": "true"}
+    one, two, four = (time(question, **periodic, platform__network__port_count=count) for count in (1, 2, 4))
+    assert_allclose(two, four, rtol=1e-14, atol=0)
+    assert_allclose(one - two, 2**20 / 24.0371e9, rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize("congestion", ["none", "modelled"])
+def test_messages_of_node_aware_follow_one_another_whatever_the_concurrency(
+    whatif_main, tmp_path, congestion: str
+) -> None:
+    slow = '[platform.network.topology]\nglobal_bandwidth = "1 GB/s"\n'
+    question = scenario("perlmutter", 2048, halo("node_aware") + slow)
+    serial, concurrent = (
+        time(question, application__congestion=congestion, application__phases__phase__concurrency=way)
+        for way in ("serialised", "concurrent")
+    )
+    assert concurrent == serial
+    path = tmp_path / "question.toml"
+    text = HEAD.format(platform="perlmutter", ranks=64, more="") + halo("node_aware")
+    path.write_text(text + 'concurrency = "concurrent"\n')
+    assert "phase: `concurrency` has no effect with `node_aware`" in whatif_main("run", path)[2]
+
+
+def test_a_rank_more_adds_a_round_to_an_all_to_all_of_which_not_all_rounds_are_followed() -> None:
+    """Blocks of 1 MiB of 65 and 66 ranks, six a node, which share its rate in all but the first and last rounds."""
+    times = [time(scenario("summit", ranks, collective("pairwise", f"{ranks} MiB"))) for ranks in (65, 66)]
+    rate = 12.3e9 + 5 * 25.8e6
+    assert_allclose(times[1] - times[0], 9.33e-6 + 6 * 2**20 / rate, rtol=1e-9, atol=0)
+
+
 def test_swapping_the_network_keeps_the_ports() -> None:
     """400 Gb/s InfiniBand in place of Slingshot 11 on the four ports of Perlmutter."""
     part = '\n[platform.network.inter_node]\nextends = "infiniband-400"\n'

@@ -73,7 +73,7 @@ def node_aware(machine, rank_count):
         inter_socket,
         np.array([HALO_SIZE]),
         np.float64(per_node),
-        *(np.array([value]) for value in TABLE_4[machine][2]),
+        *(np.array([value]) for value in (*TABLE_4[machine][2], np.inf)),
     )
 
 
@@ -131,21 +131,21 @@ def test_node_aware_time_equals_hand_calculation():
         *(phase.busy_time(np.array([value])) for value in (3e-6, 7e-6)),
         np.array([1e6]),
         two,
-        *([np.array([value]) for value in (1e-6, 1e10, 1e9)]),
+        *([np.array([value]) for value in (1e-6, 1e10, 1e9, np.inf)]),
     )
     assert_allclose(time, 2 * 3e-6 + 1e-6 + 1e6 / 1e10, rtol=1e-14, atol=0)
 
 
 def test_node_aware_shares_node_rate_among_all_outgoing_messages():
     counts, node_counts = np.array([[[0.0], [0.0], [1.0]]]), np.array([[8.0]])
-    none = np.zeros(1)
+    none, endless = np.zeros(1), np.array([np.inf])
     size, processes = np.array([1e6]), np.array(4.0)
     time = phase.node_aware_time(
-        counts, node_counts, none, none, size, processes, none, np.array([1e10]), np.array([1e9])
+        counts, node_counts, none, none, size, processes, none, np.array([1e10]), np.array([1e9]), endless
     )
     assert_allclose(time, 8 * 1e6 / (1e10 + 3 * 1e9), rtol=1e-14, atol=0)
     time = phase.node_aware_time(
-        counts, node_counts, none, none, size, processes, np.array([5e-6]), np.array([np.inf]), none
+        counts, node_counts, none, none, size, processes, np.array([5e-6]), endless, none, endless
     )
     assert_allclose(time, 5e-6, rtol=0, atol=0)  # an infinite bandwidth leaves the latency
 

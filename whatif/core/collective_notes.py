@@ -1,4 +1,4 @@
-"""Remarks on collectives by messages: the chosen algorithm, parts of domains, arithmetic that is left out."""
+"""Remarks on collectives: the chosen algorithm, parts of domains, arithmetic that is left out, another mapping."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ def collective_notes(program: Program, arrays: Mapping[str, FloatArray]) -> Iter
         elif phase.model != "nccl" and phase.algorithm in NESTED:
             yield from _parts(program, arrays, name, phase.algorithm)
     yield from _arithmetic(program, collectives)
+    yield from _mapping(program, collectives)
 
 
 def mesh_notes(program: Program, arrays: Mapping[str, FloatArray]) -> Iterator[str]:
@@ -89,3 +90,14 @@ def _arithmetic(program: Program, collectives: Mapping[str, CollectivePhase]) ->
     if counted_ones and (missing := missing_of_arithmetic(context, program.parameters)):
         names = ", ".join(counted_ones)
         yield f"{names}: the time to combine the numbers is left out, as the platform does not state {missing}"
+
+
+def _mapping(program: Program, collectives: Mapping[str, CollectivePhase]) -> Iterator[str]:
+    """Collectives whose ranks fill the nodes in order, although those of the grid do not."""
+    grid = program.loaded.scenario.application.grid
+    placed = [name for name, phase in collectives.items() if phase.distance is None and phase.algorithm != "measured"]
+    if placed and grid is not None and grid.mapping != "block":
+        yield (
+            f"warning: {', '.join(placed)}: with ranks that fill the nodes in order, as in `block` mapping; "
+            f'`application.grid.mapping = "{grid.mapping}"` places those of halos only'
+        )

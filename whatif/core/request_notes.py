@@ -128,6 +128,9 @@ def _message_notes(program: Program) -> Iterator[str]:
     topology = program.loaded.scenario.platform.network.topology
     if application.communication == "shared_links" and getattr(topology, "routing", "") == "adaptive":
         yield "links are simulated with static routes; those of the platform are adaptive"
+    for name, phase in application.phases.items() if application.communication == "modelled" else ():
+        if isinstance(phase, HaloPhase) and phase.model == "node_aware" and phase.concurrency == "concurrent":
+            yield f"{name}: `concurrency` has no effect with `node_aware`, whose ranks send one message after another"
     yield from dict.fromkeys(term.note for term in program.terms.values() if ": those of " in term.note)
 
 

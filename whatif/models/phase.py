@@ -77,7 +77,8 @@ def busy_time(message_time: Seconds) -> Seconds:
 
 
 @model(
-    "T = max over ranks of Σ (m_on t_on + m_off α) + max over nodes of Σ m_off n / (R_Cb + (k − 1) R_Ci)",
+    "T = max over ranks of Σ (m_on t_on + m_off α) + max over nodes of Σ m_off n / R(k), "
+    "R(k) = min(R_Cb + (k − 1) R_Ci, max(R_N, R_Cb))",
     "whatif, with the parameters of Choi et al. 2020, Tables 2 and 4",
 )
 def node_aware_time(
@@ -90,6 +91,7 @@ def node_aware_time(
     latency: KindTime,
     base_bandwidth: KindRate,
     additional_bandwidth: KindRate,
+    largest_bandwidth: KindRate,
 ) -> Seconds:
     """Time of a phase in which each rank handles its own messages and each node its outgoing bytes.
 
@@ -97,8 +99,9 @@ def node_aware_time(
       of `busy_time`, of postal times. By Table 4 further pairs add nearly the bandwidth of the first
       (R_Ci ≈ 0.85 R_Cb), so the rank is the bottleneck.
     - Between nodes a rank only starts the message (`latency`, with the copies of a staged message). The bytes that
-      leave a node share its rate R(k) = R_Cb + (k − 1) R_Ci, whichever rank sends them, with k = min(k', outgoing
-      messages) and `process_count` = k', the communicating ranks of a node. Sending and receiving do not share it.
+      leave a node share its rate R(k), whichever rank sends them, with k = min(k', outgoing messages) and
+      `process_count` = k', the communicating ranks of a node. `largest_bandwidth` is R_N, that of the ports of a node
+      together, infinite without ports. Sending and receiving do not share it.
 
     The slowest rank and the slowest node need not coincide, so the sum is an upper bound. `node_counts`
     [..., node_class, kind], `process_count` [...], the rest as in `serialised_time`. The [..., kind] arguments
@@ -113,8 +116,11 @@ def node_aware_time(
     busy = _by_distance(intra_socket_time, inter_socket_time, latency)
     counts = np.asarray(node_counts)
     k = np.clip(counts.sum(axis=-1), 1.0, np.asarray(process_count)[..., np.newaxis])[..., np.newaxis]
-    additional = np.where(k == 1, 0.0, np.asarray(additional_bandwidth)[..., np.newaxis, :])
-    rate = np.asarray(base_bandwidth)[..., np.newaxis, :] + (k - 1) * additional
+    base, additional, largest = (
+        np.asarray(rate)[..., np.newaxis, :] for rate in (base_bandwidth, additional_bandwidth, largest_bandwidth)
+    )
+    added = (k - 1) * np.where(k == 1, 0.0, additional)
+    rate = np.minimum(base + added, np.maximum(largest, base))
     sent = counts * np.asarray(message_size)[..., np.newaxis, :] / rate
     injection: FloatArray = sent.sum(axis=-1).max(axis=-1)
     return np.asarray(_largest_sum(rank_counts, busy) + injection)

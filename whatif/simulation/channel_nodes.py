@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import lcm
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,27 @@ def between_nodes(item: Round, ranks_per_node: int, node_count: int, channels: C
         # Each node of a domain sends the same: where in it a message begins makes no difference.
         start, end = start // domain * domain, end // domain * domain
     start, end, weight = _joined(start, end, weight, node_count)
-    turn = (np.arange(used) * domain // used)[:, np.newaxis]
-    nodes = (_turned(node, turn, domain, node_count).ravel() for node in (start, end))
-    return *nodes, np.tile(weight / used, used)
+    parts = [
+        _divided(start[own], end[own], weight[own], turn, domain, node_count)
+        for own, turn in _turns(np.maximum(start, end), channels, node_count)
+    ]
+    start, end, weight = map(np.concatenate, zip(*parts, strict=True))
+    return start, end, weight
+
+
+def _turns(node: Any, channels: ChannelNodes, node_count: int) -> tuple[tuple[Any, Any], ...]:
+    """Messages in two sets, by the higher `node` of each, and the turns in which each set leaves its domains."""
+    domain, used = channels
+    rest = node_count % domain if used == domain else 0
+    uneven = node >= node_count - rest
+    # Between a domain and one of fewer nodes, each node has an even part only after as many turns as both divide.
+    return (~uneven, np.arange(used) * domain // used), (uneven, np.arange(lcm(domain, rest)))
+
+
+def _divided(start: Any, end: Any, weight: Any, turn: Any, domain: int, node_count: int) -> tuple[Any, Any, Any]:
+    """Messages in equal parts, one for each turn: the number of places by which its nodes are further on."""
+    nodes = (_turned(node, turn[:, np.newaxis], domain, node_count).ravel() for node in (start, end))
+    return *nodes, np.tile(weight / max(len(turn), 1), len(turn))
 
 
 def _joined(start: Any, end: Any, weight: Any, node_count: int) -> tuple[Any, Any, Any]:

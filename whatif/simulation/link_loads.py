@@ -22,6 +22,8 @@ Step = tuple[Nodes, Nodes, FloatArray | None]
 
 
 Item = TypeVar("Item")
+_Spread = Callable[[FloatArray, NDArray[np.int64], LinkClass], FloatArray]
+"""Function of the loads [link, step] of a class of links, the group of each link, and the class."""
 
 
 class LinkLoads(NamedTuple):
@@ -66,12 +68,13 @@ def link_loads(topology: Topology, steps: Sequence[Step], spread: bool) -> LinkL
     """Loads of the links that the messages of some step cross.
 
     `spread` divides messages evenly over links that lead the same way, as adaptive routing does: a row is then a group
-    of such links. Raises UsageError for nodes that the topology does not have.
+    of such links, or a link of a group whose links are not fuller over all steps without spreading. Raises UsageError
+    for nodes that the topology does not have.
     """
-    return _loads(topology, [_merged(step) for step in steps], spread)
+    return _loads(topology, [_merged(step) for step in steps], _spread_over_steps if spread else None)
 
 
-def _loads(topology: Topology, steps: Sequence[_Messages], spread: bool) -> LinkLoads:
+def _loads(topology: Topology, steps: Sequence[_Messages], spread: _Spread | None) -> LinkLoads:
     parts = [_counted(topology, piece) for piece in _grouped(_divided(steps), lambda part: len(part[1].source))]
     used, place = numbered(np.concatenate([part.links for part in parts]), len(topology.capacities))
     loads = np.zeros((len(steps), len(used))).T
@@ -95,7 +98,7 @@ def peaks(topology: Topology, steps: Iterable[Step], spread: bool) -> FloatArray
         # Rounds recur: an allreduce that halves and then doubles its blocks goes over the same distances twice.
         key = tuple(_digest(step) for step in batch)
         if key not in found:
-            found[key] = _peaks(_loads(topology, batch, spread))
+            found[key] = _peaks(_loads(topology, batch, _spread if spread else None))
         rows.append(found[key])
     return np.concatenate(rows, axis=1)
 
@@ -165,7 +168,7 @@ def _counted(topology: Topology, piece: list[tuple[int, _Messages]]) -> _Part:
 
 
 def _by_class(
-    classes: tuple[LinkClass, ...], used: NDArray[np.int64], loads: FloatArray, spread: bool
+    classes: tuple[LinkClass, ...], used: NDArray[np.int64], loads: FloatArray, spread: _Spread | None
 ) -> tuple[FloatArray, FloatArray]:
     """Loads of the links within and between groups."""
     parts: tuple[list[FloatArray], list[FloatArray]] = ([], [])
@@ -173,7 +176,7 @@ def _by_class(
     for links in classes:
         own = slice(*np.searchsorted(used, [first, first + links.count]))
         rows, group = loads[own], (used[own] - first) // links.width
-        parts[links.is_global].append(_spread(rows, group, links) if spread and links.width > 1 else rows)
+        parts[links.is_global].append(spread(rows, group, links) if spread and links.width > 1 else rows)
         first += links.count
     near, far = parts
     # One class, as of a torus, is not copied: its loads are most of the memory.
@@ -187,3 +190,16 @@ def _spread(loads: FloatArray, group: NDArray[np.int64], links: LinkClass) -> Fl
     start = np.flatnonzero(np.diff(group, prepend=-1))
     mean = np.add.reduceat(loads, start, axis=0) / links.width
     return np.minimum(np.maximum.reduceat(loads, start, axis=0), links.detour * mean)
+
+
+def _spread_over_steps(loads: FloatArray, group: NDArray[np.int64], links: LinkClass) -> FloatArray:
+    """Spread loads of steps that follow one another; loads as they are of groups whose links then carry less in all.
+
+    The largest loads of the steps may be those of different links, and no message leaves a link for a fuller one.
+    """
+    if not len(loads):
+        return loads
+    first = np.diff(group, prepend=-1) != 0
+    spread, fixed = _spread(loads, group, links), np.maximum.reduceat(loads.sum(axis=1), np.flatnonzero(first))
+    kept = fixed < spread.sum(axis=1)
+    return np.concatenate([spread[~kept], loads[kept[np.cumsum(first) - 1]]])

@@ -56,16 +56,22 @@ def rounds_of(kind: Kind, algorithm: str, rank_count: int) -> Iterator[Round]:
         sender = ranks if kind is Kind.ALLREDUCE else ranks[:1]
         yield Round(sender, (sender + 1) % rank_count, np.ones(len(sender)), 1.0)
     elif algorithm == "pairwise":
-        count = min(turns, SAMPLES)
-        for step in np.linspace(1, turns, count).astype(int):
+        for step, repeats in _sampled(turns):
             yield Round(
-                ranks, (ranks + step) % rank_count, np.ones(rank_count), 1 / rank_count, turns / count,
+                ranks, (ranks + step) % rank_count, np.ones(rank_count), 1 / rank_count, repeats,
                 combining=float(kind is Kind.REDUCE_SCATTER),
             )  # fmt: skip
     elif algorithm == "one_by_one":
         yield from _one_by_one(kind, rank_count)
     else:
         yield from _scheduled(kind, algorithm, ranks)
+
+
+def _sampled(turns: int) -> Iterator[tuple[int, float]]:
+    """Numbers of the rounds that are followed, and of how many rounds each is the nearest."""
+    steps = np.linspace(1, turns, min(turns, SAMPLES)).round().astype(int)
+    edges = np.concatenate([[0.5], (steps[1:] + steps[:-1]) / 2, [turns + 0.5]])
+    return zip(steps.tolist(), np.diff(edges).tolist(), strict=True)
 
 
 def _around(ranks: Members, turns: int, directions: tuple[int, ...]) -> Iterator[Round]:

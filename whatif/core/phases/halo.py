@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -9,7 +10,7 @@ from whatif.core.context import Context
 from whatif.core.phases.correction import Corrections
 from whatif.core.phases.halo_wiring import HaloWiring
 from whatif.core.phases.link_sharing import is_congested, wire_exchange_congestion, with_congestion
-from whatif.core.phases.message import additional_bandwidths, choose_protocol, parameters_at
+from whatif.core.phases.message import choose_protocol, node_rates, parameters_at
 from whatif.core.term import PhaseTerm, Reference
 from whatif.models.corrections import time_of_sharing
 from whatif.models.k_model import effective_process_count, k_factor
@@ -17,10 +18,11 @@ from whatif.models.patterns import message_kinds
 from whatif.models.phase import concurrent_time, node_aware_time, serialised_time
 from whatif.models.workload import by_kind, halo_fits, halo_sizes, rank_size
 from whatif.schema.application import HaloPhase
-from whatif.units import BYTE_PER_SECOND, ONE, Quantity
+from whatif.units import ONE, Quantity
 from whatif.vocabulary import DISTANCES, PROTOCOLS
 
-COMBINED: Final = {"serialised": serialised_time, "concurrent": concurrent_time}
+_RATES: Final = ("base", "additional", "largest")
+"""Bandwidths of a node, in the order of `node_rates`."""
 
 
 def wire_halo(context: Context, name: str, phase: HaloPhase) -> list[PhaseTerm]:
@@ -55,7 +57,7 @@ def _time_of_sharing(exchange: HaloWiring, once: str, counts: str, repeats: str)
         else alone.message_time(model, distance, Quantity(1.0, ONE))
         for distance in DISTANCES
     }
-    function = COMBINED[exchange.phase.concurrency]
+    function = concurrent_time if exchange.is_concurrent else serialised_time
     time = wiring.add(f"{alone.name}.exchange_time", function, {"rank_counts": counts} | times)
     shared = wiring.add(f"{name}.exchange_shared_time", time_of_sharing, {"time": once, "time_alone": time})
     wiring.repeat(f"{name}.shared_time", shared, repeats)
@@ -78,7 +80,7 @@ def _by_rank(exchange: HaloWiring, counts: str) -> str:
     times: dict[str, Reference] = {
         f"{distance}_time": exchange.message_time(model, distance, sharing[distance]) for distance in DISTANCES
     }
-    function = COMBINED[exchange.phase.concurrency]
+    function = concurrent_time if exchange.is_concurrent else serialised_time
     return context.wiring.add(f"{exchange.name}.exchange_time", function, {"rank_counts": counts} | times)
 
 
@@ -108,25 +110,21 @@ def _node_aware(exchange: HaloWiring, counts: str) -> str:
     """The node-aware model: ranks work off their own messages, nodes the bytes that leave them."""
     context, name = exchange.context, exchange.name
     used, table, note = parameters_at(context, name, "max_rate", "inter_node")
-    base = f"platform.network.{used}.{table}"
 
-    def chosen(key: str, other: dict[str, Reference]) -> str:
-        values: dict[str, Reference] = {protocol: f"{base}.{protocol}.{key}" for protocol in PROTOCOLS}
-        return choose_protocol(context, f"{name}.inter_node.{key}", used, exchange.sizes, values | other, note)
+    def chosen(key: str, values: Sequence[Reference]) -> str:
+        by_name: dict[str, Reference] = dict(zip(PROTOCOLS, values, strict=True))
+        return choose_protocol(context, f"{name}.inter_node.{key}", used, exchange.sizes, by_name, note)
 
-    processes = context.sharing("inter_node")
-    # Short messages have two parameters (Eq. 3): one bandwidth, to which further processes add nothing.
-    added: dict[str, Reference] = {"short": Quantity(0.0, BYTE_PER_SECOND)}
-    added |= additional_bandwidths(context, f"{name}.inter_node", processes)
+    latencies: list[Reference] = [f"platform.network.{used}.{table}.{protocol}.latency" for protocol in PROTOCOLS]
+    rates = zip(*(node_rates(context, protocol) for protocol in PROTOCOLS), strict=True)
     inputs: dict[str, Reference] = {
         "rank_counts": counts,
         "node_counts": exchange.count("node_counts"),
         **{f"{distance}_time": exchange.busy_time(distance) for distance in DISTANCES[:-1]},
         "message_size": exchange.sizes,
-        "process_count": processes,
-        "latency": exchange.from_memory("inter_node", lambda: chosen("latency", {})),
-        "base_bandwidth": chosen("base_bandwidth", {"short": f"{base}.short.bandwidth"}),
-        "additional_bandwidth": chosen("additional_bandwidth", added),
+        "process_count": context.sharing("inter_node"),
+        "latency": exchange.from_memory("inter_node", lambda: chosen("latency", latencies)),
+        **{f"{key}_bandwidth": chosen(f"{key}_bandwidth", values) for key, values in zip(_RATES, rates, strict=True)},
     }
     return context.wiring.add(f"{name}.exchange_time", node_aware_time, inputs)
 

@@ -39,6 +39,11 @@ class HaloWiring:
     options: Mapping[str, Any]
     sizes: str
 
+    @property
+    def is_concurrent(self) -> bool:
+        """Whether the messages of a rank travel at once; those of `node_aware` follow one another."""
+        return self.phase.concurrency == "concurrent" and self.phase.model != "node_aware"
+
     def count(self, quantity: str) -> str:
         """A term that counts messages from the placement: on the grid, or between boxes of a bisection."""
         boxes = self.context.grid.decomposition == "bisection"

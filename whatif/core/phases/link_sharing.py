@@ -271,7 +271,7 @@ def wire_exchange_congestion(exchange: HaloWiring, exchange_time: str) -> str:
         f"{name}.exchange_congestion",
         exchange_congestion,
         {"message_counts": counts, **shared, **times, **single},
-        options={"step_kinds": kinds, "at_once": phase.concurrency == "concurrent"},
+        options={"step_kinds": kinds, "at_once": exchange.is_concurrent},
     )
 
 

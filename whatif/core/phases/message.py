@@ -77,12 +77,6 @@ def _of_ports(context: Context, name: str, table: str, protocol: str, process_co
     return {"base_bandwidth": _port_rates(protocol)["base_bandwidth"], "additional_bandwidth": additional}
 
 
-def additional_bandwidths(context: Context, name: str, process_count: Reference) -> dict[str, Reference]:
-    """R_Ci by protocol where a node has ports; empty otherwise."""
-    protocols = PROTOCOLS if PORT_COUNT in context.wiring.parameters else ()
-    return {one: _additional(context, f"{name}.{one}.additional", one, process_count) for one in protocols}
-
-
 def _additional(context: Context, name: str, protocol: str, process_count: Reference) -> str:
     inputs: dict[str, Reference] = {
         "process_count": process_count,
