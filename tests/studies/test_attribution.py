@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from itertools import permutations
@@ -235,3 +236,13 @@ def test_a_file_missing_from_a_revision_is_an_error(whatif_main, repository, nam
     found, out, err = whatif_main("diff", name, "scenarios/mine.toml")
     assert (found, out) == (code, "")
     assert message in err
+
+
+def test_differences_of_a_share_are_in_per_cent_and_points(whatif_main):
+    machines = ("--platform", "dgx_h100", "--platform", "dgx_b200")
+    code, out, err = whatif_main("diff", "llama_training", *machines, "--result", "model_utilisation")
+    assert code == 0
+    before, after = (float(found) for found in re.search(r"([\d.]+)% -> ([\d.]+)%", err).groups())
+    assert f"({after - before:+.1f}" in err
+    assert " points, " in err
+    assert out.splitlines()[-1].count("%") >= 3

@@ -27,7 +27,7 @@ from whatif.plotting.bars import BarChart
 from whatif.schema.parameters import Parameter
 from whatif.studies.bar_charts import names_of, waterfall_bars
 from whatif.studies.study_result import StudyResult
-from whatif.table import Table, text_column
+from whatif.table import Table, names_share, number_text, text_column
 from whatif.units import ONE, SECOND, Dimension, format_quantity
 from whatif.vocabulary import GROUPINGS, Grouping
 
@@ -89,7 +89,8 @@ class Attribution(StudyResult):
             share = change.contribution / total if total else np.nan
             rows.append([change.name, change.before, change.after, change.contribution, *error, share, end])
         notes = {"before": f"{self.before!r}", "after": f"{self.after!r}"}
-        return Table.of_rows({**columns, "share": ONE, "then": self.dimension}, rows, notes, ("share",))
+        shares = ("share", *(("contribution", "standard_error", "then") if names_share(self.result) else ()))
+        return Table.of_rows({**columns, "share": ONE, "then": self.dimension}, rows, notes, shares)
 
     def readable_table(self) -> Table:
         """The table with short texts and a waterfall."""
@@ -107,9 +108,10 @@ class Attribution(StudyResult):
 
     def summary(self) -> tuple[str, ...]:
         """Both results, and how the contributions were computed."""
-        before, after, difference = (
-            format_quantity(number, self.dimension, 4) for number in (self.before, self.after, self.after - self.before)
-        )
+        before, after = (number_text(self.result, number, self.dimension) for number in (self.before, self.after))
+        moved = self.after - self.before
+        points = f"{100 * moved:+.3g} points"
+        difference = points if names_share(self.result) else format_quantity(moved, self.dimension, 4)
         change = f"{self.after / self.before - 1:+.1%}" if self.before else "from nothing"
         lines = [f"{self.result}: {before} -> {after} ({difference}, {change})"]
         if not self.exact:
