@@ -16,6 +16,7 @@ from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.errors import InvalidFileError, Problem
+from whatif.importers.text import file_problem
 from whatif.models.quantities import FloatArray
 from whatif.table import Column
 from whatif.units import counted
@@ -147,4 +148,4 @@ class MeasuredRuns:
 
     def _problem(self, run: int, message: str) -> Problem:
         """Problem of one run, with its line."""
-        return Problem(self.file, int(self.lines[run]), 1, "", message)
+        return file_problem(self.file, message, int(self.lines[run]))
