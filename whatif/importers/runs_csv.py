@@ -31,6 +31,8 @@ from whatif.table import Table
 
 MOST_COLUMNS: Final = 2000
 """Columns of one file."""
+MOST_WRONG: Final = 1000
+"""Problems that are kept of one column, or of runs that share a compilation."""
 
 _MOST_PAIRS: Final = 3
 """Most pairs of equal rows that a warning names."""
@@ -97,7 +99,7 @@ def ranks_of_nodes(sheet: RunSheet, nodes: NDArray[Any], ranks: NDArray[Any] | N
         raise refuse(sheet.file, "`nodes` needs a column of the ranks, such as `rank_count`", 0, "nodes")
     whole = np.isfinite(nodes) & (nodes > 0)
     share: NDArray[np.float64] = np.divide(ranks, nodes, out=np.zeros(len(ranks)), where=whole)
-    uneven = np.flatnonzero(~(share >= 1) | (np.floor(share) != share))
+    uneven = np.flatnonzero(~(share >= 1) | (np.floor(share) != share))[:MOST_WRONG]
     words = (f"{ranks[run]:g} ranks do not fill {nodes[run]:g} nodes evenly" for run in uneven)
     lines = sheet.lines[uneven].tolist()
     if problems := [file_problem(sheet.file, text, line, "nodes") for text, line in zip(words, lines, strict=True)]:

@@ -17,12 +17,12 @@ from whatif.errors import InvalidFileError, Problem, UsageError, WhatifError, di
 from whatif.importers.mapping import split_unit
 from whatif.importers.numbers import is_number
 from whatif.importers.run_columns import has_known_unit, size_of_unit, usual_heading
-from whatif.importers.runs_csv import RunSheet, ranks_of_nodes, read_run_sheet, repeated_rows
+from whatif.importers.runs_csv import MOST_WRONG, RunSheet, ranks_of_nodes, read_run_sheet, repeated_rows
 from whatif.importers.text import file_problem, refuse
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.schema.parameters import Parameter
 from whatif.schema.toml import shown_path
-from whatif.studies.run_predictions import MOST_WRONG, MeasuredResult, MeasuredRuns
+from whatif.studies.run_predictions import MeasuredResult, MeasuredRuns
 from whatif.table import Column
 from whatif.units import ONE, UnitError
 from whatif.vocabulary import CATEGORIES
