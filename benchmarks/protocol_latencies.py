@@ -28,13 +28,14 @@ LIMITS = {
     "Blue Waters, 1 to 16 pairs": (128, 8192),
 }
 """Networks and their short and eager limits, as stated or found (docs/fits.md)."""
-SAME = ({"Summit between nodes, Netgauge", "Lassen between nodes"},)
-"""Networks that are held out together."""
+HELD_OUT_TOGETHER = ({"Summit between nodes, Netgauge", "Lassen between nodes"},)
+"""Networks of the same kind, of which none is fitted to the others."""
 SHARES = np.array([0.087 / 1.01, 0.087 / 0.155, 1.0])
 """Bandwidth of each protocol over that of rendezvous messages on Summit (Choi et al., Table 2)."""
 RATIOS = np.array([1.0, 2.86 / 1.24, 7.59 / 1.24])
 """Latency of each protocol over that of short messages there."""
 MIDDLE = 128, 65536
+"""Sizes in B of the column of errors of eager messages: above the first, up to the second."""
 MICRO = 1e-6
 
 
@@ -112,7 +113,7 @@ def table() -> Iterator[str]:
     yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
     rows = []
     for name, net in found.items():
-        away = next((group for group in SAME if name in group), {name})
+        away = next((group for group in HELD_OUT_TOGETHER if name in group), {name})
         overheads = overheads_of(other for key, other in found.items() if key not in away)
         rows.append([*_errors(net, net.added(overheads)), *_errors(net, net.latency * RATIOS)[2:]])
         described = f"{net.latency / MICRO:.2f} us | {net.bandwidth / 1e9:.2f} GB/s"

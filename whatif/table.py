@@ -173,9 +173,8 @@ def share_text(value: float) -> str:
 
 def number_text(name: str, value: float, dimension: Dimension, digits: int = 4) -> str:
     """Text of a result with this name for people: a share in per cent, other numbers with their unit."""
-    return (
-        share_text(value) if names_share(name) and math.isfinite(value) else format_quantity(value, dimension, digits)
-    )
+    is_share = names_share(name) and math.isfinite(value)
+    return share_text(value) if is_share else format_quantity(value, dimension, digits)
 
 
 def share_column(values: NDArray[Any]) -> Column:

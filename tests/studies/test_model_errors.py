@@ -233,6 +233,15 @@ def test_the_first_errors_of_many_are_shown_and_the_others_counted(nap, tmp_path
         whatif.validate(nap, runs=runs(tmp_path, "rank_count,sleep [ms]\n" + "6,-1\n" * 100))
 
 
+@pytest.mark.parametrize(
+    "text", ["rank_count,sleep [ms]\n" + "6,-1\n" * 1001, "ranks,nodes,sleep [s]\n" + "7,2,1\n" * 1001]
+)
+def test_at_most_1000_problems_of_a_column_are_kept(nap, tmp_path, text):
+    with pytest.raises(InvalidFileError) as caught:
+        whatif.validate(nap, runs=runs(tmp_path, text), overrides={"application.ranks_per_node": 6})
+    assert len(caught.value.problems) == 1000
+
+
 @pytest.mark.parametrize("word", ["TIMEOUT", "abc"])
 def test_failed_runs_are_counted(whatif_main, nap, tmp_path, word):
     lost = f"`iteration_time [ms]`: 1 row has `{word}` for a number, taken as missing"

@@ -144,17 +144,20 @@ def _dynamic_power(context: Context) -> str:
 def _devices(context: Context) -> str:
     """Number of devices of all nodes that run kernels."""
     count = f"{NODE}.{'gpu_count' if context.on_gpus else 'socket_count'}"
-    per_node: dict[str, Reference] = {"ranks_per_node": context.ranks_per_node}
     inputs: dict[str, Reference] = {
         "rank_count": context.rank_count,
-        **per_node,
-        "ranks_per_device": context.ranks_per_device
-        if context.on_gpus
-        else context.wiring.add("placement.ranks_per_device", socket_ranks, per_node | {"socket_count": count}),
+        "ranks_per_node": context.ranks_per_node,
+        "ranks_per_device": context.ranks_per_device if context.on_gpus else _socket_ranks(context, count),
         "device_count": count,
     }
     choice = {"mapping": context.mapping}
     return context.wiring.add("placement.devices_in_use", devices_in_use, inputs, options=choice)
+
+
+def _socket_ranks(context: Context, socket_count: str) -> str:
+    """Ranks that keep one socket of a full node busy."""
+    inputs: dict[str, Reference] = {"ranks_per_node": context.ranks_per_node, "socket_count": socket_count}
+    return context.wiring.add("placement.ranks_per_device", socket_ranks, inputs)
 
 
 def _busy(context: Context, phases: Sequence[PhaseTerm]) -> str:

@@ -91,7 +91,7 @@ def _ranges_of(program: Program, name: str, parts: Sequence[Term], keys: int) ->
     # A choice by protocol has the range of the whole table: some of its parameters may not be determined by a fit.
     inside = [path for path in program.parameters if path.startswith(f"{table}.")] if keys > 1 else []
     known = [fit for path in dict.fromkeys([*paths, *inside]) if (fit := _fit_at(program, path)) is not None]
-    for variable in dict.fromkeys(name for fit in known for name in fit.ranges):
+    for variable in dict.fromkeys(variable for fit in known for variable in fit.ranges):
         bounds = [fit.ranges[variable] for fit in known if variable in fit.ranges]
         reference = next((part.inputs[variable] for part in parts if variable in part.inputs), None)
         if reference is not None:

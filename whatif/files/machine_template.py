@@ -33,8 +33,9 @@ extends = {quoted}
 """
 _LINK: Final = "pcie4-x16"
 _COUNTS: Final = {"gpu": "gpu_count", "cpu": "socket_count"}
+"""Keys of the number of devices in a node, by the table of a device."""
 _WORDS: Final = {"gpu": "GPU", "cpu": "processor"}
-"""Number of devices in a node, by their table."""
+"""Words for a device, by its table."""
 _SUPERCHIPS: Final = frozenset({"gb200", "gb300", "gh200-96gb", "mi300a", "rubin"})
 """GPUs on one board with their processor."""
 _WITH_MEMORY: Final = _SUPERCHIPS | {"a64fx", "grace"}
@@ -205,8 +206,8 @@ def _device_links(gpu: str, like: Mapping[str, Any]) -> dict[str, Any]:
     found = {key: like.get(key, {}).get("extends") for key in ("host_link", "peer_link")}
     found |= {"peer_link": OWN_LINKS[gpu]} if gpu in OWN_LINKS else {}
     links = {"host_link": {"extends": _LINK}} | {key: {"extends": part} for key, part in found.items() if part}
-    shared = {key: like["host_link"][key] for key in ("device_count",) if key in like.get("host_link", {})}
-    return merge(links, {"host_link": shared})
+    sharing = like.get("host_link", {}).get("device_count")
+    return links if sharing is None else merge(links, {"host_link": {"device_count": sharing}})
 
 
 def _domain(like: Mapping[str, Any], gpus_per_node: int, node_count: int) -> dict[str, Any]:

@@ -115,10 +115,10 @@ def _as_other_models(change: PlatformChange, base: str) -> Iterator[tuple[str, s
     """Latencies and bandwidths of one process alone, as parameters of the models in which several share."""
     for protocol in PROTOCOLS:
         latency, bandwidth = (change.values[f"{base}.postal.{protocol}.{name}"] for name in ("latency", "bandwidth"))
-        for model, name in (("max_rate", "base_bandwidth"), ("injection", "process_bandwidth")):
-            alone = "bandwidth" if (model, protocol) == ("max_rate", "short") else name
+        names = {"max_rate": "bandwidth" if protocol == "short" else "base_bandwidth", "injection": "process_bandwidth"}
+        for model, name in names.items():
             yield f"{base}.{model}.{protocol}.latency", latency
-            yield f"{base}.{model}.{protocol}.{alone}", bandwidth
+            yield f"{base}.{model}.{protocol}.{name}", bandwidth
 
 
 def on_platform(
@@ -127,17 +127,18 @@ def on_platform(
     """Change with the parameters of other models that a platform assumes, or that its file has from an earlier fit."""
     networks = {} if document is None else document.data.get("network", {})
 
-    def is_assumed(path: str) -> bool:
+    def is_replaced(path: str) -> bool:
         keys = key_path(path)
         _, distance, model, protocol, _ = keys
         if getattr(getattr(platform.network, distance), model, None) is None:
             return False
         own = networks.get(distance, {})
         if protocol in own.get(model, {}):
+            # An earlier fit of one process wrote the same latency to both tables.
             return bool(own[model][protocol].get("latency") == own.get("postal", {}).get(protocol, {}).get("latency"))
         return provenance(keys, layers)[1] == "assumed"
 
-    more = {path: text for path, text in change.other_models.items() if is_assumed(path)}
+    more = {path: text for path, text in change.other_models.items() if is_replaced(path)}
     return replace(change, values={**change.values, **more}, other_models={})
 
 

@@ -1,9 +1,10 @@
-"""Fitted values that a platform does not use, or limits by others: one warning each."""
+"""Warnings about fitted values that a platform does not use, or whose effect other values of it limit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 from whatif.files.platform_file import PlatformChange
 from whatif.schema.fields import Value
@@ -16,14 +17,14 @@ from whatif.schema.toml import Layers, read_document
 from whatif.units import BYTE_PER_SECOND, format_quantity
 from whatif.vocabulary import DISTANCES, MESSAGE_MODELS, PROTOCOLS
 
-_LONG = 2.0**30
+_LONG: Final = 2.0**30
 """Size in B of a message whose time is that of its bytes."""
-_MARGIN = 1.02
+_MARGIN: Final = 1.02
 """Least ratio of times that is reported."""
 
 
 def unused_values(path: Path, change: PlatformChange, folders: Sequence[Path]) -> list[str]:
-    """Warnings about parameters that a written platform file leaves unused, limits, or keeps from before."""
+    """Warnings about fitted values without their full effect in a written platform file, and about tables it keeps."""
     document = read_document(path)
     platform, layers = load_platform_document(document, folders)
     links_here = "peer_link" in document.data.get("node", {})
@@ -101,7 +102,10 @@ def _time_ratio(fitted: PostalParameters, size: Value, link: float) -> float:
 
 
 def _in_node(platform: PlatformSpec, distance: str, layers: Layers, links_here: bool) -> Iterator[str]:
-    """Messages in a node that none takes, or only those between main memories; `links_here`: of a file with links."""
+    """Messages inside a node that no phase has, or only phases with messages between main memories.
+
+    `links_here` tells whether the written file states the links between GPUs.
+    """
     node, network = platform.node, platform.network
     linked = node.gpu is not None and node.peer_link is not None
     is_default = linked and states_host_messages(network, layers)

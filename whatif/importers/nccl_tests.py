@@ -78,7 +78,7 @@ def _placement(runs: list[_Run]) -> dict[str, str]:
     """Note with the ranks of a node, where they are the same on all nodes of all runs and there are several nodes."""
     counts = {count for run in runs for count in Counter(run.hosts).values()}
     several = all(len(set(run.hosts)) > 1 for run in runs)
-    return {"ranks_per_node": str(*counts)} if several and len(counts) == 1 else {}
+    return {"ranks_per_node": str(counts.pop())} if several and len(counts) == 1 else {}
 
 
 def _runs(text: str, file: str, warnings: list[str]) -> Iterator[_Run]:

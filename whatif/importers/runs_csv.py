@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.errors import InvalidFileError, Problem, UsageError
+from whatif.errors import InvalidFileError, UsageError
 from whatif.importers.cell_numbers import is_missing, looks_like_number
 from whatif.importers.mapping import (
     DURATIONS,
@@ -25,12 +25,14 @@ from whatif.importers.mapping import (
 )
 from whatif.importers.run_columns import REPETITION, has_known_unit, run_table, unit_of
 from whatif.importers.sheets import SheetRows, opened, read_rows
-from whatif.importers.text import chunks, pieces_of, reading, refuse
+from whatif.importers.text import chunks, file_problem, pieces_of, reading, refuse
 from whatif.schema.toml import shown_path
 from whatif.table import Table
 
 MOST_COLUMNS: Final = 2000
 """Columns of one file."""
+MOST_WRONG: Final = 1000
+"""Problems that are kept of one column, or of runs that share a compilation."""
 
 _MOST_PAIRS: Final = 3
 """Most pairs of equal rows that a warning names."""
@@ -97,17 +99,10 @@ def ranks_of_nodes(sheet: RunSheet, nodes: NDArray[Any], ranks: NDArray[Any] | N
         raise refuse(sheet.file, "`nodes` needs a column of the ranks, such as `rank_count`", 0, "nodes")
     whole = np.isfinite(nodes) & (nodes > 0)
     share: NDArray[np.float64] = np.divide(ranks, nodes, out=np.zeros(len(ranks)), where=whole)
-    problems = [
-        Problem(
-            sheet.file,
-            int(sheet.lines[run]),
-            1,
-            "nodes",
-            f"{ranks[run]:g} ranks do not fill {nodes[run]:g} nodes evenly",
-        )
-        for run in np.flatnonzero(~(share >= 1) | (np.floor(share) != share))
-    ]
-    if problems:
+    uneven = np.flatnonzero(~(share >= 1) | (np.floor(share) != share))[:MOST_WRONG]
+    words = (f"{ranks[run]:g} ranks do not fill {nodes[run]:g} nodes evenly" for run in uneven)
+    lines = sheet.lines[uneven].tolist()
+    if problems := [file_problem(sheet.file, text, line, "nodes") for text, line in zip(words, lines, strict=True)]:
         raise InvalidFileError(problems)
     return share
 
@@ -129,7 +124,7 @@ def repeated_rows(sheet: RunSheet) -> Iterator[str]:
 def _cut_off(rows: SheetRows) -> InvalidFileError | None:
     """Error about rows that the reader would leave out, each with its line; None without any."""
     found = (text.removeprefix(f"{rows.file}:").partition(": ") for text in rows.warnings)
-    problems = [Problem(rows.file, int(line), 1, "", text.replace(", left out", "")) for line, _, text in found]
+    problems = [file_problem(rows.file, text.replace(", left out", ""), int(line)) for line, _, text in found]
     return InvalidFileError(problems) if problems else None
 
 

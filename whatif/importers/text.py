@@ -38,9 +38,14 @@ _MOST_WORDS: Final = 300
 _LARGEST_RATIO: Final = 300
 
 
+def file_problem(file: str, message: str, line: int = 0, key: str = "") -> Problem:
+    """Problem of a file, or of one of its lines."""
+    return Problem(file, line, 1 if line else 0, key, message)
+
+
 def refuse(file: str, message: str, line: int = 0, key: str = "") -> InvalidFileError:
     """Error about a file that cannot be read in the expected format."""
-    return InvalidFileError([Problem(file, line, 1 if line else 0, key, message)])
+    return InvalidFileError([file_problem(file, message, line, key)])
 
 
 def refuse_special(path: Path) -> None:

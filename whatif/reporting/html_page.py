@@ -62,9 +62,9 @@ def write_report(
     the extra `report`.
     """
     if path.suffix.lower() not in (".html", ".htm"):
-        named, others = path.with_suffix(".html"), "`whatif run -o` writes tables and pictures"
-        further = "print that page from a browser" if path.suffix.lower() == ".pdf" else others
-        raise UsageError(f"{path}: the report file must end in .html: -o {named}; {further}")
+        is_pdf = path.suffix.lower() == ".pdf"
+        advice = "print that page from a browser" if is_pdf else "`whatif run -o` writes tables and pictures"
+        raise UsageError(f"{path}: the report file must end in .html: -o {path.with_suffix('.html')}; {advice}")
     check_libraries()
     found = findings(request.scenario, request.grid, other, progress=progress)
     page = report_html(found, command, progress)

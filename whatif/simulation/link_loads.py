@@ -20,7 +20,6 @@ Nodes = NDArray[np.integer[Any]]
 Step = tuple[Nodes, Nodes, FloatArray | None]
 """Nodes [message] that send and receive, and the weights of the messages, 1 by default."""
 
-
 Item = TypeVar("Item")
 _Spread = Callable[[FloatArray, NDArray[np.int64], LinkClass], FloatArray]
 """Function of the loads [link, step] of a class of links, the group of each link, and the class."""

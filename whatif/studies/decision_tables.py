@@ -62,14 +62,12 @@ def commitment_table(found: Ranking) -> Table:
     With samples the time is the upper end of the band, a rate the lower end, which the platform meets with that
     probability.
     """
-    sampling, what = found.sampling, _quantity(found)
+    sampling, what, by = found.sampling, _quantity(found), _gain(found)
     end = 0 if larger_is_better(found.dimension) else 2
-    committed_name, committed_gain = what, _gain(found)
-    if sampling is not None:
-        committed_name, committed_gain = (commitment_name(name, sampling.quantiles[2]) for name in (what, _gain(found)))
+    names = (what, by) if sampling is None else [commitment_name(name, sampling.quantiles[2]) for name in (what, by)]
     columns: dict[str, Dimension | None] = {"platform": None, "application": None, "weight": ONE}
-    columns |= dict.fromkeys(["reference", what, committed_name], found.dimension)
-    columns |= {committed_gain: ONE, "grade": None, "remarks": None}
+    columns |= dict.fromkeys(["reference", what, names[0]], found.dimension)
+    columns |= {names[1]: ONE, "grade": None, "remarks": None}
     rows = []
     for its in found.standings:
         for name, answer in its.answers.items():

@@ -17,12 +17,12 @@ from whatif.errors import InvalidFileError, Problem, UsageError, WhatifError, di
 from whatif.importers.mapping import split_unit
 from whatif.importers.numbers import is_number
 from whatif.importers.run_columns import has_known_unit, size_of_unit, usual_heading
-from whatif.importers.runs_csv import RunSheet, ranks_of_nodes, read_run_sheet, repeated_rows
-from whatif.importers.text import refuse
+from whatif.importers.runs_csv import MOST_WRONG, RunSheet, ranks_of_nodes, read_run_sheet, repeated_rows
+from whatif.importers.text import file_problem, refuse
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.schema.parameters import Parameter
 from whatif.schema.toml import shown_path
-from whatif.studies.run_predictions import MOST_WRONG, MeasuredResult, MeasuredRuns
+from whatif.studies.run_predictions import MeasuredResult, MeasuredRuns
 from whatif.table import Column
 from whatif.units import ONE, UnitError
 from whatif.vocabulary import CATEGORIES
@@ -264,12 +264,15 @@ class _Reader:
 
     def _refuse_runs(self, heading: str, runs: NDArray[np.int64], message: Callable[[int], str]) -> None:
         """Raise `InvalidFileError` with a problem of each of some runs, if there are any."""
-        if found := [self._refused(heading, message(run), run) for run in runs[:MOST_WRONG].tolist()]:
-            raise InvalidFileError([its.problems[0] for its in found])
+        if problems := [self._problem(heading, message(run), run) for run in runs[:MOST_WRONG].tolist()]:
+            raise InvalidFileError(problems)
 
     def _refused(self, heading: str, message: str, run: int | None = None) -> InvalidFileError:
+        return InvalidFileError([self._problem(heading, message, run)])
+
+    def _problem(self, heading: str, message: str, run: int | None = None) -> Problem:
         line = 0 if run is None else int(self.sheet.lines[run])
-        return refuse(self.sheet.file, message, line, heading[:80])
+        return file_problem(self.sheet.file, message, line, heading[:80])
 
 
 def _unit(column: Column) -> str:

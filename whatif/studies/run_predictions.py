@@ -16,6 +16,8 @@ from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.errors import InvalidFileError, Problem
+from whatif.importers.runs_csv import MOST_WRONG
+from whatif.importers.text import file_problem
 from whatif.models.quantities import FloatArray
 from whatif.table import Column
 from whatif.units import counted
@@ -23,8 +25,6 @@ from whatif.units import counted
 _OF_FILE: Final = " of "
 _RUNS_AT_A_TIME: Final = 8192
 """Most runs of one evaluation: all terms of a run take about 10 kB."""
-MOST_WRONG: Final = 1000
-"""Most problems of one column, or of runs that share a compilation, that are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,4 +147,4 @@ class MeasuredRuns:
 
     def _problem(self, run: int, message: str) -> Problem:
         """Problem of one run, with its line."""
-        return Problem(self.file, int(self.lines[run]), 1, "", message)
+        return file_problem(self.file, message, int(self.lines[run]))

@@ -105,7 +105,7 @@ class SweepParts(Presentable):
     def remarks(self) -> tuple[str, ...]:
         """Extrapolations, missing samples, grades, reasons of infeasible points, and the answers of the sweep."""
         notes, reasons = self.tally.notes(self.request.grid), self.tally.reasons
-        # Of several reasons the sentence states the one of its place.
+        # If there are several reasons, a sentence states the one that holds for its points.
         sentence = self.answers().sentence_without(reasons[0] if len(reasons) == 1 else "")
         if self._measured is not None and self._measured.remark:
             notes = (*notes, self._measured.remark)

@@ -57,8 +57,7 @@ def _time_of_sharing(exchange: HaloWiring, once: str, counts: str, repeats: str)
         else alone.message_time(model, distance, Quantity(1.0, ONE))
         for distance in DISTANCES
     }
-    function = concurrent_time if exchange.is_concurrent else serialised_time
-    time = wiring.add(f"{alone.name}.exchange_time", function, {"rank_counts": counts} | times)
+    time = _exchange_time(alone, counts, times)
     shared = wiring.add(f"{name}.exchange_shared_time", time_of_sharing, {"time": once, "time_alone": time})
     wiring.repeat(f"{name}.shared_time", shared, repeats)
 
@@ -75,13 +74,18 @@ def _placement(context: Context, phase: HaloPhase) -> tuple[dict[str, Reference]
 
 def _by_rank(exchange: HaloWiring, counts: str) -> str:
     """The paper's models: each message at its own distance, the slowest rank decides."""
-    context, model = exchange.context, exchange.phase.model
+    model = exchange.phase.model
     sharing = _sharing(exchange)
     times: dict[str, Reference] = {
         f"{distance}_time": exchange.message_time(model, distance, sharing[distance]) for distance in DISTANCES
     }
+    return _exchange_time(exchange, counts, times)
+
+
+def _exchange_time(exchange: HaloWiring, counts: str, times: dict[str, Reference]) -> str:
+    """Time of the messages of the slowest rank, which travel at once or follow one another."""
     function = concurrent_time if exchange.is_concurrent else serialised_time
-    return context.wiring.add(f"{exchange.name}.exchange_time", function, {"rank_counts": counts} | times)
+    return exchange.context.wiring.add(f"{exchange.name}.exchange_time", function, {"rank_counts": counts} | times)
 
 
 def _sharing(exchange: HaloWiring) -> dict[str, Reference]:

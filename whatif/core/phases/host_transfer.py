@@ -76,7 +76,7 @@ def _device_copy(context: Context, name: str, size: str) -> str:
     if device is None or device.copy_latency is None:
         _missing(context, name, "direction", gpu if device is None else f"{gpu}.copy_latency")
     inputs: dict[str, Reference] = {
-        "message_size": _together(context, name, size, context.ranks_on_gpu),
+        "message_size": _joint_size(context, name, size, context.ranks_on_gpu),
         "latency": f"{gpu}.copy_latency",
         "memory_bandwidth": f"{gpu}.dram_bandwidth",
     }
@@ -108,7 +108,7 @@ def _over_link(context: Context, name: str, phase: TransferPhase, size: str) -> 
     return context.wiring.add(f"{name}.transfer_time", pageable_time, inputs | memory)
 
 
-def _together(context: Context, name: str, size: str, rank_count: Reference) -> str:
+def _joint_size(context: Context, name: str, size: str, rank_count: Reference) -> str:
     """Size of the copies that ranks make at the same time."""
     return context.wiring.add(f"{name}.joint_size", of_all_ranks, {"quantity": size, "rank_count": rank_count})
 
@@ -116,7 +116,9 @@ def _together(context: Context, name: str, size: str, rank_count: Reference) -> 
 def wire_copy(context: Context, name: str, key: str, way: str, size: Reference) -> str:
     """Wire the time of copies of pinned memory over `[node.KEY]`, which must be stated: the device reads or writes."""
     base, link = f"platform.node.{key}", getattr(context.scenario.platform.node, key)
-    inputs = _crossing(context, name, base, link, way, size, _bandwidth(context, base, link), _sharing(context, key))
+    inputs = _crossing(
+        context, name, base, link, way, size, _bandwidth(context, base, link), _ranks_on_host_link(context, key)
+    )
     return context.wiring.add(f"{name}.copy_time", pinned_time, {**inputs, "latency": f"{base}.pinned_{way}_latency"})
 
 
@@ -126,12 +128,12 @@ def link_bandwidth(context: Context, key: str) -> str:
     if f"{name}.effective_bandwidth" not in context.wiring.terms:
         base, link = f"platform.node.{key}", getattr(context.scenario.platform.node, key)
         size, bandwidth = Quantity(2.0**30, BYTE), _bandwidth(context, base, link)
-        _crossing(context, name, base, link, "write", size, bandwidth, _sharing(context, key))
+        _crossing(context, name, base, link, "write", size, bandwidth, _ranks_on_host_link(context, key))
     return f"{name}.effective_bandwidth"
 
 
-def _sharing(context: Context, key: str) -> Reference | None:
-    """Ranks that copy over a link at the same time, if it is that of the host; None for links of messages."""
+def _ranks_on_host_link(context: Context, key: str) -> Reference | None:
+    """Ranks that copy over the host link at the same time; None for other links, which carry messages."""
     return ranks_on_link(context, key) if key == "host_link" else None
 
 
@@ -149,7 +151,7 @@ def _crossing(
     crossing = _transferred(context, name, base, link, way, size)
     inputs: dict[str, Reference] = {
         "message_size": size,
-        "transferred_size": crossing if rank_count is None else _together(context, name, crossing, rank_count),
+        "transferred_size": crossing if rank_count is None else _joint_size(context, name, crossing, rank_count),
         "link_bandwidth": bandwidth,
     }
     effective = context.wiring.add(f"{name}.effective_bandwidth", effective_bandwidth, inputs)

@@ -83,8 +83,8 @@ def _nearest_host(ends: Ends, device: str) -> str:
 def ranks_on_link(context: Context, key: str, name: str = "", phase: TransferPhase | None = None) -> Reference | None:
     """Ranks that copy over a link `[node.KEY]` at the same time; None if kernels run on processors.
 
-    Those of a GPU, or where the link states how many devices share it, of these devices; `device_count` of the phase
-    `name` may state that fewer devices copy.
+    A link carries the copies of one GPU, or of as many devices as it states to share it; the phase `name` may state
+    that fewer devices copy.
     """
     wiring, devices, node = context.wiring, f"platform.node.{key}.device_count", context.scenario.platform.node
     if not context.on_gpus or node.gpu is None:
@@ -92,13 +92,16 @@ def ranks_on_link(context: Context, key: str, name: str = "", phase: TransferPha
     if devices not in wiring.parameters or node.links:
         return context.ranks_on_gpu
     if phase is not None and phase.device_count is not None:
-        stated = {"rank_count": f"application.phases.{name}.device_count", "available_count": devices}
-        devices = wiring.add(f"{name}.device_count", sharing_count, {**stated})
+        stated: dict[str, Reference] = {
+            "rank_count": f"application.phases.{name}.device_count",
+            "available_count": devices,
+        }
+        devices = wiring.add(f"{name}.device_count", sharing_count, stated)
     inputs = {"node_rank_count": context.sharing("inter_node"), "ranks_on_gpu": context.ranks_on_gpu}
     return context.once(f"{name or key}.ranks_on_link", copying_ranks, **inputs, device_count=devices)
 
 
-def _copying(context: Context, name: str, phase: TransferPhase) -> Reference:
+def _copying_count(context: Context, name: str, phase: TransferPhase) -> Reference:
     """Devices of a node that copy at the same time: as stated, else all with ranks."""
     if phase.device_count is not None:
         return f"application.phases.{name}.device_count"
@@ -112,9 +115,9 @@ def wire_shared(context: Context, name: str, phase: TransferPhase, bandwidth: st
     """Bandwidth of a transfer during the transfers of other devices; `bandwidth` if no links are stated."""
     links, path = context.scenario.platform.node.links, f"application.phases.{name}.device_count"
     if not links:
-        _need_shared(context, path, phase)
+        _require_shared_links(context, path, phase)
         return bandwidth
-    count = _copying(context, name, phase)
+    count = _copying_count(context, name, phase)
     ends = tuple((link.ends[0], link.ends[1]) for link in links.values())
     words = "the number of devices with ranks" if phase.device_count is None else path
     reason = f"{words} exceeds the {device_total(ends)} devices of platform.node.links"
@@ -127,7 +130,7 @@ def wire_shared(context: Context, name: str, phase: TransferPhase, bandwidth: st
     return context.wiring.add(f"{name}.shared_bandwidth", shared_bandwidth, inputs, options=options)
 
 
-def _need_shared(context: Context, path: str, phase: TransferPhase) -> None:
+def _require_shared_links(context: Context, path: str, phase: TransferPhase) -> None:
     """Record a problem where several devices copy, but the platform does not state what they share."""
     node, key = context.scenario.platform.node, "peer_link" if phase.direction == "peer_to_peer" else "host_link"
     stated = getattr(getattr(node, key), "device_count", None) is not None
