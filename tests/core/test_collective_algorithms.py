@@ -220,7 +220,7 @@ def test_collectives_that_do_not_follow_the_mapping_of_the_grid_are_reported(
     path.write_text(HEAD.format(platform="lassen", ranks=24, more="") + grid + collective("ring") + more)
     code, _, notes = whatif_main("run", path)
     assert code == 0
-    assert ("warning: phase: with ranks that fill the nodes in order" in notes) == warned
+    assert ("warning: phase: placed as with `block` mapping" in notes) == warned
 
 
 @pytest.mark.parametrize(

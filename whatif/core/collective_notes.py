@@ -98,6 +98,6 @@ def _mapping(program: Program, collectives: Mapping[str, CollectivePhase]) -> It
     placed = [name for name, phase in collectives.items() if phase.distance is None and phase.algorithm != "measured"]
     if placed and grid is not None and grid.mapping != "block":
         yield (
-            f"warning: {', '.join(placed)}: with ranks that fill the nodes in order, as in `block` mapping; "
-            f'`application.grid.mapping = "{grid.mapping}"` places those of halos only'
+            f"warning: {', '.join(placed)}: placed as with `block` mapping; "
+            f'`application.grid.mapping = "{grid.mapping}"` applies to halos only'
         )

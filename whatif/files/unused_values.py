@@ -58,11 +58,12 @@ def _of_kernels(platform: PlatformSpec, change: PlatformChange, layers: Layers) 
     if kernels is None or not any(parameter.startswith("kernels.") for parameter in change.values):
         return
     if platform.node.gpu is not None:
-        yield "HPL takes the kernels for those of the GPUs of the platform; times of cores need one without [node.gpu]"
+        way = "to use times of cores, fit onto one without [node.gpu]"
+        yield f"HPL takes the kernels for those of the GPUs of the platform; {way}"
     if kernels.correction != 1.0:
         source, grade = provenance(("kernels", "correction"), layers)
         remains = f"kernels.correction remains {kernels.correction} ({grade}; {source})"
-        yield f"{remains}: remove it if it is of other kernels"
+        yield f"{remains}: remove it if it was fitted to other kernels"
 
 
 def _of_links(network: Network) -> Iterator[str]:
