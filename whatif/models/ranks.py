@@ -45,9 +45,9 @@ def ranks_per_socket(ranks_per_node: Count, socket_count: Count) -> Count:
     return np.ceil(ranks_per_node / socket_count)
 
 
-@model("k' = min(p, P)", "Choi et al. 2020, Eq. 2: the processes of a node that use the network")
+@model("k' = min(p, P)", "definition; of processes that use the network of a node, k of Choi et al. 2020, Eq. 2")
 def sharing_count(rank_count: Count, available_count: Count) -> Count:
-    """Ranks of one node or socket that communicate at the same time: all that fit, at most all ranks."""
+    """Ranks or devices that share a node, a socket or a link at the same time: all that fit, at most all."""
     return np.minimum(rank_count, available_count)
 
 
