@@ -295,13 +295,13 @@ def test_a_calibrated_congestion_scales_its_part_only() -> None:
     assert_allclose(time(corrected), plain + 3 * (full - plain), rtol=1e-12, atol=0)
 
 
-@pytest.mark.parametrize("ranks", [16, 32])
+@pytest.mark.parametrize(("ranks", "most"), [(16, 0.7), (32, 1.0)])
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_adaptive_routing_of_a_halo_is_not_slower_than_static(pattern: str, ranks: int) -> None:
+def test_adaptive_routing_of_a_halo_is_not_slower_than_static(pattern: str, ranks: int, most: float) -> None:
     small = 'kind = "dragonfly"\ngroup_count = 4\nrouter_count = 3\nnodes_per_router = 3\nglobal_link_count = 1\n'
     ways = [f'{small}bandwidth = "5 GB/s"\nrouting = "{routing}"\n' for routing in ("static", "adaptive")]
     static, adaptive = (time(scenario(topology, ranks, 1, halo(pattern, "1 MiB"))) for topology in ways)
-    assert adaptive <= static * (1 + 1e-12)
+    assert adaptive <= most * static * (1 + 1e-12)
 
 
 def racks(ranks: int, algorithm: str) -> Scenario:

@@ -31,6 +31,13 @@ def written(folder, **config):
     return path
 
 
+def model_terms(part, values):
+    """Terms of the training of a model with imported values in place of those of a part."""
+    return terms(
+        part, shape="\n".join(f"{key} = {toml_value(value)}" for key, value in values.items() if key != "name")
+    )
+
+
 def test_the_configuration_of_deepseek_v3_is_its_shipped_part():
     found = tomli.loads(whatif.import_model(FOLDER / "deepseek_v3.json").to_toml())
     shipped = tomli.loads((ROOT / "platforms" / "parts" / "deepseek-v3.toml").read_text(encoding="utf-8"))
@@ -51,8 +58,7 @@ def test_latent_attention_may_have_no_latent_vector_of_queries(tmp_path):
     }  # fmt: skip
     values = read_model_config(written(tmp_path, **sizes))
     assert values["query_rank"] == 0
-    shape = "\n".join(f"{key} = {toml_value(value)}" for key, value in values.items() if key != "name")
-    found = terms("deepseek-v3", shape=shape)
+    found = model_terms("deepseek-v3", values)
     queries, latent = 2048 * 16 * 192, 2048 * 576 + 512 * 16 * 256 + 16 * 128 * 2048
     assert float(found["model.attention_parameters"]) == queries + latent
     assert_allclose(found["model.parameters"], 15.7e9, rtol=0.002, atol=0)
@@ -81,8 +87,7 @@ def test_shared_experts_may_be_stated_by_their_size(tmp_path):
     }  # fmt: skip
     values = read_model_config(written(tmp_path, **sizes))
     assert values["shared_expert_count"] == 8
-    shape = "\n".join(f"{key} = {toml_value(value)}" for key, value in values.items() if key != "name")
-    assert_allclose(terms("llama-3-8b", shape=shape)["model.parameters"], 57.4e9, rtol=0.001, atol=0)
+    assert_allclose(model_terms("llama-3-8b", values)["model.parameters"], 57.4e9, rtol=0.001, atol=0)
 
 
 def test_a_small_dense_model_with_wide_heads(tmp_path, monkeypatch):

@@ -157,7 +157,7 @@ def _devices(context: Context) -> str:
 def _socket_ranks(context: Context, socket_count: str) -> str:
     """Ranks that keep one socket of a full node busy."""
     inputs: dict[str, Reference] = {"ranks_per_node": context.ranks_per_node, "socket_count": socket_count}
-    return context.wiring.add("placement.ranks_per_device", socket_ranks, inputs)
+    return context.wiring.add("placement.socket_ranks", socket_ranks, inputs)
 
 
 def _busy(context: Context, phases: Sequence[PhaseTerm]) -> str:

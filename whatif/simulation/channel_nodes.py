@@ -40,7 +40,7 @@ def between_nodes(item: Round, ranks_per_node: int, node_count: int, channels: C
 
 
 def _turns(node: Any, channels: ChannelNodes, node_count: int) -> tuple[tuple[Any, Any], ...]:
-    """Messages in two sets, by the higher `node` of each, and the turns in which each set leaves its domains."""
+    """Masks of messages between full domains, and of those with a domain of fewer nodes, with the turns of each."""
     domain, used = channels
     rest = node_count % domain if used == domain else 0
     uneven = node >= node_count - rest

@@ -194,7 +194,8 @@ def _spread(loads: FloatArray, group: NDArray[np.int64], links: LinkClass) -> Fl
 def _spread_over_steps(loads: FloatArray, group: NDArray[np.int64], links: LinkClass) -> FloatArray:
     """Spread loads of steps that follow one another; loads as they are of groups whose links then carry less in all.
 
-    The largest loads of the steps may be those of different links, and no message leaves a link for a fuller one.
+    In each step another link may have the largest load: their sum can exceed what any one link carries with static
+    routes, and adaptive routing is not slower than those.
     """
     if not len(loads):
         return loads
